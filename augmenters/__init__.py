@@ -1,0 +1,37 @@
+"""Graph augmenters, each usable on its own: `DropEdge(p=0.25)(graphs, rng)`."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from bench.registry import Registry
+
+AUGMENTERS = Registry("augmenter", "augbench.augmenters", "augmenters.base:Augmenter")
+AUGMENTERS.add("none", "augmenters.controls:Unchanged", "the labelled graphs as they are: the baseline")
+AUGMENTERS.add("duplicate", "augmenters.controls:Duplicate", "control: the originals once more")
+AUGMENTERS.add("dropnode", "augmenters.dropnode:DropNode", "remove a share of the nodes each epoch")
+AUGMENTERS.add("dropedge", "augmenters.dropedge:DropEdge", "drop undirected edges at random each epoch")
+AUGMENTERS.add("softedge", "augmenters.softedge:SoftEdge", "give a share of the edges random weights each epoch")
+AUGMENTERS.add("m-mixup", "augmenters.m_mixup:MMixup", "mix graph embeddings and labels in each step")
+
+_PUBLIC = {
+    "Augmenter": "augmenters.base",
+    "Context": "augmenters.base",
+    "EmbeddingAugmenter": "augmenters.base",
+    "GraphAugmenter": "augmenters.base",
+    "Unchanged": "augmenters.controls",
+    "Duplicate": "augmenters.controls",
+    "DropEdge": "augmenters.dropedge",
+    "DropNode": "augmenters.dropnode",
+    "MMixup": "augmenters.m_mixup",
+    "SoftEdge": "augmenters.softedge",
+}
+__all__ = ["AUGMENTERS", *_PUBLIC]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a class when it is first asked for, so that listing the names needs no torch."""
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'augmenters' has no attribute '{name}'")
+    return getattr(importlib.import_module(_PUBLIC[name]), name)

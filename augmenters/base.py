@@ -1,0 +1,114 @@
+"""What every augmenter is: randomness drawn in one method, applied in another, the input never changed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeVar
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from torch import Tensor
+from torch_geometric.data import Data
+
+T = TypeVar("T")
+FeaturePolicy = Literal["carry", "recompute"]
+
+
+@dataclass
+class Context:
+    """What an augmenter may know of the training it serves; made on the spot when it is used on its own.
+
+    `classify` trains a classifier on graphs for some epochs and returns its class probabilities on them,
+    one row a graph. `share` keeps what several methods of one trial have in common: its maker gets a random
+    stream that depends on the trial and the key alone, so a shared value is the same number for everyone.
+    """
+
+    num_classes: int
+    classify: Callable[[Sequence[Data], int], Tensor]
+    stream: Callable[[str], Generator]
+    shared: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, float] = field(default_factory=dict)
+
+    def share(self, key: str, make: Callable[[Generator], T]) -> T:
+        if key not in self.shared:
+            self.shared[key] = make(self.stream(key))
+        value: T = self.shared[key]
+        return value
+
+    def note(self, name: str, amount: float = 1.0) -> None:
+        """Count something worth reporting (a fallback, say); the harness writes it beside the trial."""
+        self.notes[name] = self.notes.get(name, 0.0) + amount
+
+    @classmethod
+    def standalone(cls, graphs: Sequence[Data], rng: Generator) -> Context:
+        """A context for somebody's own loop: a default GCN as classifier, streams spawned from `rng`."""
+        from models.fit import class_probabilities
+
+        num_classes = count_classes(graphs)
+
+        def classify(chosen: Sequence[Data], epochs: int) -> Tensor:
+            return class_probabilities(chosen, num_classes, epochs=epochs, seed=int(rng.integers(2**63)))
+
+        return cls(num_classes, classify, lambda key: rng.spawn(1)[0])
+
+
+class Augmenter(ABC):
+    """Base of all augmenters. Subclasses are dataclasses: their fields are the settings a user may write.
+
+    `when`: once before training (offline), afresh each epoch (epoch), or inside the step (batch).
+    `mode`: whether the result stands beside the originals (append) or in their place (replace).
+    `weighted`: whether it makes edge weights, so that only a backbone that reads them may follow.
+    """
+
+    when: ClassVar[Literal["offline", "epoch", "batch"]]
+    mode: ClassVar[Literal["replace", "append"]] = "replace"
+    labels: ClassVar[Literal["kept", "mixed"]] = "kept"
+    weighted: ClassVar[bool] = False
+    features: FeaturePolicy = "carry"
+    weight: float = 1.0  # lambda: how much a generated graph counts in the loss beside an original
+
+    @abstractmethod
+    def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> Any:
+        """Every random decision for these graphs, from `rng` alone."""
+
+
+class GraphAugmenter(Augmenter):
+    """An augmenter that makes graphs: `augmenter(graphs, rng)`."""
+
+    @abstractmethod
+    def apply(self, graphs: Sequence[Data], drawn: Any) -> list[Data]:
+        """The new graphs; deterministic, and the input stays as it is."""
+
+    def __call__(self, graphs: Sequence[Data], rng: Generator, context: Context | None = None) -> list[Data]:
+        context = context or Context.standalone(graphs, rng)
+        return self.apply(graphs, self.draw(graphs, rng, context))
+
+
+class EmbeddingAugmenter(Augmenter):
+    """An augmenter that acts between the readout and the head, on one row a graph."""
+
+    when: ClassVar[Literal["offline", "epoch", "batch"]] = "batch"
+
+    @abstractmethod
+    def mix(self, embeddings: Tensor, targets: Tensor, drawn: Any) -> tuple[Tensor, Tensor]:
+        """New embeddings and targets (distributions over classes) of one step."""
+
+
+def count_classes(graphs: Sequence[Data]) -> int:
+    """The number of classes that labels of these graphs speak of."""
+    return max(g.y.shape[-1] if g.y.is_floating_point() else int(g.y.max()) + 1 for g in graphs)
+
+
+def label_distribution(graph: Data, num_classes: int) -> Tensor:
+    """A graph's label as a row of class probabilities, shape [1, num_classes]; soft labels pass through."""
+    if graph.y.is_floating_point():
+        return graph.y.view(1, num_classes)
+    return torch.nn.functional.one_hot(graph.y.view(1), num_classes).to(torch.float32)
+
+
+def generator(seed: int) -> Generator:
+    """The one kind of random stream that augmenters draw from."""
+    return np.random.default_rng(seed)

@@ -1,0 +1,303 @@
+"""One registry for every kind of plug-in, and the grammar of their settings.
+
+A leaf: it imports the standard library alone, so any room may use it and the command line starts fast.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.metadata
+import inspect
+import math
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+Scalar = bool | int | float | str | None
+T = TypeVar("T")
+
+
+class UserError(ValueError):
+    """A mistake the user can mend, in one line: the value, the reason and the remedy (exit code 2)."""
+
+
+@dataclass(frozen=True)
+class Within:
+    """Bounds of a numeric setting, written in its annotation: `Annotated[float, Within(0, 1)]`."""
+
+    low: float | None = None
+    high: float | None = None
+    above: bool = False  # the lower bound itself is not allowed
+
+    def admits(self, value: float) -> bool:
+        if self.low is not None and (value <= self.low if self.above else value < self.low):
+            return False
+        return self.high is None or value <= self.high
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            edge = "above" if self.above else "from"
+            return f"at most {self.high:g}" if self.low is None and self.high is not None else f"{edge} {self.low:g}"
+        return f"{'above ' if self.above else ''}{self.low:g} to {self.high:g}"
+
+
+@dataclass(frozen=True)
+class Tune:
+    """The part of a setting worth searching: a range of numbers, or the choices (all of a Literal's when empty)."""
+
+    low: float | None = None
+    high: float | None = None
+    log: bool = False
+    choices: tuple[Scalar, ...] = ()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One argument of a plug-in's constructor that a user may set."""
+
+    name: str
+    type: type
+    default: Scalar
+    choices: tuple[Scalar, ...] = ()
+    bounds: Within | None = None
+    tune: Tune | None = None
+    optional: bool = False
+
+    @property
+    def domain(self) -> str:
+        if self.choices:
+            return "|".join(show(c) for c in self.choices)
+        words = {bool: "true|false", int: "whole number", float: "number", str: "text"}[self.type]
+        words = f"{words} {self.bounds}" if self.bounds else words
+        return f"{words}, or none" if self.optional else words
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.domain}; default {show(self.default)})"
+
+    def check(self, value: Any, owner: str) -> Scalar:
+        """The value in this setting's type, or an error that says what would be right."""
+        try:
+            return self._convert(value)
+        except ValueError:
+            raise UserError(
+                f"{owner}: {self.name}={show(value)} is not valid; {self.name} takes {self.domain}"
+            ) from None
+
+    def _convert(self, value: Any) -> Scalar:
+        if isinstance(value, str) and self.type is not str:
+            value = value.strip().lower()
+        if self.optional and value in (None, "none"):
+            return None
+        if self.choices:
+            for choice in self.choices:
+                if show(choice) == show(value):
+                    return choice
+            raise ValueError
+        if self.type is bool:
+            if value in (True, False) and isinstance(value, bool):
+                return value
+            return {"true": True, "false": False}[value] if value in ("true", "false") else _refuse()
+        if self.type is str:
+            return value if isinstance(value, str) else _refuse()
+        if isinstance(value, bool) or value is None:
+            raise ValueError
+        number = self.type(value)
+        if self.type is int and number != float(value):
+            raise ValueError
+        if not math.isfinite(number) or (self.bounds and not self.bounds.admits(number)):
+            raise ValueError
+        return number
+
+
+def _refuse() -> typing.NoReturn:
+    raise ValueError
+
+
+def show(value: Scalar) -> str:
+    """A setting's value as it is written on the command line."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
+
+
+def split_spec(text: str) -> tuple[str, dict[str, str]]:
+    """`name:key=value,key=value` as the name and its raw settings; `package.module:Class` may stand for the name."""
+    parts = [part.strip() for part in text.strip().split(":")]
+    name, rest = parts[0], parts[1:]
+    if rest and "." in name and "=" not in rest[0]:
+        name, rest = f"{name}:{rest[0]}", rest[1:]
+    if not name or len(rest) > 1:
+        raise UserError(f"'{text}' is not a name with settings; write name:key=value,key=value")
+    settings: dict[str, str] = {}
+    for item in rest[0].split(",") if rest else []:
+        key, equals, value = (piece.strip() for piece in item.partition("="))
+        if not key or not equals or not value:
+            raise UserError(f"'{text}': cannot read '{item}'; settings are written key=value, separated by commas")
+        if key in settings:
+            raise UserError(f"'{text}' sets {key} twice; keep one")
+        settings[key] = value
+    return name, settings
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
+    """The error for a name that is not there, with the nearest ones that are."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
+    hint = f"Did you mean: {', '.join(close)}?" if close else f"Known: {', '.join(names)}"
+    return UserError(f"unknown {kind} '{name}'. {hint}")
+
+
+def signature_settings(target: Callable[..., Any]) -> dict[str, Setting]:
+    """The settings a constructor offers: its arguments with a default and a plain type."""
+    init = target.__init__ if inspect.isclass(target) else target
+    hints = typing.get_type_hints(init, include_extras=True)
+    found = {}
+    for parameter in inspect.signature(target).parameters.values():
+        if parameter.default is inspect.Parameter.empty or parameter.name not in hints:
+            continue
+        setting = _setting(parameter.name, hints[parameter.name], parameter.default)
+        if setting is not None:
+            found[parameter.name] = setting
+    return found
+
+
+def _setting(name: str, hint: Any, default: Any) -> Setting | None:
+    extras: tuple[Any, ...] = ()
+    if typing.get_origin(hint) is typing.Annotated:
+        hint, *rest = typing.get_args(hint)
+        extras = tuple(rest)
+    optional = False
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        inner = [a for a in typing.get_args(hint) if a is not type(None)]
+        if len(inner) != 1 or len(inner) == len(typing.get_args(hint)):
+            return None
+        hint, optional = inner[0], True
+    choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
+    kind = type(choices[0]) if choices else hint
+    if kind not in (bool, int, float, str):
+        return None
+    bounds = next((e for e in extras if isinstance(e, Within)), None)
+    tune = next((e for e in extras if isinstance(e, Tune)), None)
+    return Setting(name, kind, default, choices, bounds, tune, optional)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A plug-in with every one of its settings resolved; `label` names only what differs from the defaults."""
+
+    name: str
+    settings: Mapping[str, Scalar]
+    label: str
+
+    def __str__(self) -> str:
+        return self.label
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a registry knows of one plug-in before it is imported."""
+
+    name: str
+    target: str | type
+    summary: str = ""
+    version: int = 1
+    origin: str = "built in"
+    fixed: Mapping[str, Scalar] = field(default_factory=dict)
+
+
+class Registry:
+    """Named plug-ins of one kind: built in, decorated, or from the entry points of installed packages."""
+
+    def __init__(self, kind: str, group: str, base: str) -> None:
+        self.kind, self.group, self.base = kind, group, base
+        self._entries: dict[str, Entry] = {}
+        self._discovered = False
+
+    def add(self, name: str, target: str | type, summary: str = "", version: int = 1, **fixed: Scalar) -> None:
+        """Register a class or a lazy `module:attr`; `fixed` arguments belong to the name and cannot be set."""
+        if name in self._entries:
+            raise UserError(f"{self.kind} '{name}' is registered twice; choose another name")
+        self._entries[name] = Entry(name, target, summary, version, fixed=fixed)
+
+    def register(self, name: str, summary: str = "", version: int = 1, **fixed: Scalar) -> Callable[[type[T]], type[T]]:
+        """Decorator form of `add`."""
+
+        def decorate(cls: type[T]) -> type[T]:
+            self.add(name, cls, summary, version, **fixed)
+            return cls
+
+        return decorate
+
+    def entries(self) -> dict[str, Entry]:
+        """Every known plug-in; a third party's cannot take a built-in name."""
+        if not self._discovered:
+            self._discovered = True
+            for point in importlib.metadata.entry_points(group=self.group):
+                origin = point.dist.name if point.dist else "entry point"
+                if point.name in self._entries:
+                    raise UserError(
+                        f"{self.kind} '{point.name}' of {origin} is a name already taken; rename its entry point"
+                    )
+                self._entries[point.name] = Entry(point.name, point.value, f"from {origin}", origin=origin)
+        return self._entries
+
+    def names(self) -> list[str]:
+        return sorted(self.entries())
+
+    def entry(self, name: str) -> Entry:
+        known = self.entries()
+        if name in known:
+            return known[name]
+        if ":" in name:
+            return Entry(name, name, "given by its path", origin="path")
+        raise unknown(self.kind, name, known)
+
+    def load(self, name: str) -> type:
+        """The class behind a name, imported and checked against this registry's base class."""
+        entry = self.entry(name)
+        cls = entry.target if isinstance(entry.target, type) else _import(entry.target, f"{self.kind} '{name}'")
+        base = _import(self.base, f"base class of every {self.kind}")
+        if not (inspect.isclass(cls) and issubclass(cls, base)):
+            raise UserError(
+                f"{self.kind} '{name}' ({entry.target}) is not a subclass of {self.base}; derive it from that class"
+            )
+        return cls
+
+    def settings(self, name: str) -> dict[str, Setting]:
+        """The settings that a user may write behind this name."""
+        fixed = self.entry(name).fixed
+        return {key: s for key, s in signature_settings(self.load(name)).items() if key not in fixed}
+
+    def resolve(self, spec: str | Choice) -> Choice:
+        """Read `name:key=value,...` against the constructor's typed signature, defaults filled in."""
+        if isinstance(spec, Choice):
+            return spec
+        name, raw = split_spec(spec)
+        offered = self.settings(name)
+        for key in raw:
+            if key in self.entry(name).fixed:
+                raise UserError(f"{name}: {key} is fixed by the name {name}; choose another {self.kind} to change it")
+            if key not in offered:
+                close = difflib.get_close_matches(key, offered, n=1)
+                hint = f"Did you mean: {close[0]}? " if close else ""
+                takes = "; ".join(str(s) for s in offered.values()) or "no settings"
+                raise UserError(f"{name} has no setting '{key}'. {hint}It takes: {takes}")
+        values = {key: s.check(raw[key], name) if key in raw else s.default for key, s in sorted(offered.items())}
+        changed = [f"{key}={show(v)}" for key, v in values.items() if v != offered[key].default]
+        return Choice(name, values, f"{name}:{','.join(changed)}" if changed else name)
+
+    def create(self, spec: str | Choice, **given: Any) -> Any:
+        """An instance of the plug-in; `given` are the arguments that the caller supplies, not the user."""
+        choice = self.resolve(spec)
+        return self.load(choice.name)(**given, **self.entry(choice.name).fixed, **choice.settings)
+
+
+def _import(target: str, what: str) -> Any:
+    module, _, attr = target.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attr)
+    except (ImportError, AttributeError) as error:
+        raise UserError(f"{what} cannot be loaded from {target}: {error}; reinstall or fix the package") from error

@@ -1,0 +1,18 @@
+"""Backbones, readouts, the graph classifier and the structural auto-encoders; no datasets, no augmenters."""
+
+from __future__ import annotations
+
+from bench.registry import Registry
+
+BACKBONES = Registry("backbone", "augbench.backbones", "models.backbones:Backbone")
+BACKBONES.add("gcn", "models.backbones:GCN", "graph convolution, symmetric normalisation (Kipf and Welling, 2017)")
+BACKBONES.add("gat", "models.backbones:GAT", "graph attention (Velickovic et al., 2018); refuses edge weights")
+BACKBONES.add("gin", "models.backbones:GIN", "graph isomorphism network, weighted sum (Xu et al., 2019)")
+BACKBONES.add("sage", "models.backbones:GraphSAGE", "GraphSAGE, weighted mean (Hamilton et al., 2017)")
+
+READOUTS = Registry("readout", "augbench.readouts", "models.readouts:Readout")
+READOUTS.add("mean", "models.readouts:MeanReadout", "average of the node embeddings")
+READOUTS.add("add", "models.readouts:AddReadout", "sum of the node embeddings")
+READOUTS.add("max", "models.readouts:MaxReadout", "largest value of each channel over the nodes")
+
+__all__ = ["BACKBONES", "READOUTS"]

@@ -1,0 +1,130 @@
+"""Message-passing backbones: every layer followed by ReLU, every one reading edge weights or refusing them aloud."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn import GATConv, GCNConv, MessagePassing
+
+from bench.registry import Tune, UserError, Within
+
+Width = Annotated[int, Within(1, 4096), Tune(16, 128, log=True)]
+Layers = Annotated[int, Within(1, 64), Tune(2, 5)]
+Dropout = Annotated[float, Within(0, 0.99), Tune(0.0, 0.5)]
+
+
+class Backbone(nn.Module):
+    """A stack of convolutions; subclasses say how one layer is made and whether it reads edge weights."""
+
+    reads_edge_weight: ClassVar[bool] = True
+
+    def __init__(self, in_channels: int, width: Width = 64, layers: Layers = 4, dropout: Dropout = 0.0) -> None:
+        super().__init__()
+        self.out_channels = width
+        self.dropout = dropout
+        sizes = [in_channels] + [width] * layers
+        self.convs = nn.ModuleList(self.layer(a, b) for a, b in zip(sizes, sizes[1:], strict=False))
+
+    def layer(self, in_channels: int, out_channels: int) -> nn.Module:
+        raise TypeError(f"{type(self).__name__} does not say how a layer is made; give it a method `layer`")
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        """Node embeddings after the last layer."""
+        if edge_weight is not None and not self.reads_edge_weight:
+            raise UserError(
+                f"{type(self).__name__} ignores edge weights, which would make a weighting augmenter a no-op; "
+                "use gcn, gin or sage with it"
+            )
+        extra = () if edge_weight is None else (edge_weight,)
+        for conv in self.convs:
+            x = conv(x, edge_index, *extra).relu()
+            x = nn.functional.dropout(x, self.dropout, self.training)
+        return x
+
+
+class GCN(Backbone):
+    """h' = D^-1/2 (A + I) D^-1/2 h W + b."""
+
+    def layer(self, in_channels: int, out_channels: int) -> nn.Module:
+        return GCNConv(in_channels, out_channels)
+
+
+class GAT(Backbone):
+    """Attention over the neighbours and the node itself; it has no place for a given weight."""
+
+    reads_edge_weight = False
+
+    def __init__(
+        self,
+        in_channels: int,
+        width: Width = 64,
+        layers: Layers = 4,
+        dropout: Dropout = 0.0,
+        heads: Annotated[int, Within(1, 64)] = 1,
+    ) -> None:
+        if width % heads:
+            raise UserError(f"gat: width={width} does not divide by heads={heads}; choose a multiple")
+        self.heads = heads
+        super().__init__(in_channels, width, layers, dropout)
+
+    def layer(self, in_channels: int, out_channels: int) -> nn.Module:
+        return GATConv(in_channels, out_channels // self.heads, heads=self.heads)
+
+
+class WeightedSum(MessagePassing):
+    """Sum over the neighbours, each times its edge's weight."""
+
+    def __init__(self) -> None:
+        super().__init__(aggr="add")
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        total: Tensor = self.propagate(edge_index, x=x, edge_weight=edge_weight)
+        return total
+
+    def message(self, x_j: Tensor, edge_weight: Tensor | None) -> Tensor:
+        return x_j if edge_weight is None else x_j * edge_weight.view(-1, 1)
+
+
+class GINLayer(nn.Module):
+    """MLP(h + sum_j w_ij h_j): PyG's own GINConv has no place for the weight."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.sum = WeightedSum()
+        self.mlp = nn.Sequential(nn.Linear(in_channels, out_channels), nn.ReLU(), nn.Linear(out_channels, out_channels))
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        out: Tensor = self.mlp(x + self.sum(x, edge_index, edge_weight))
+        return out
+
+
+class GIN(Backbone):
+    """Graph isomorphism network with epsilon 0 and a weighted sum."""
+
+    def layer(self, in_channels: int, out_channels: int) -> nn.Module:
+        return GINLayer(in_channels, out_channels)
+
+
+class SAGELayer(nn.Module):
+    """W1 mean_j(h_j) + W2 h, the mean weighted by the edges: PyG's own SAGEConv has no place for the weight."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.sum = WeightedSum()
+        self.neighbours = nn.Linear(in_channels, out_channels)
+        self.own = nn.Linear(in_channels, out_channels, bias=False)
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        total = self.sum(torch.cat([x, x.new_ones(x.shape[0], 1)], dim=1), edge_index, edge_weight)
+        mean = total[:, :-1] / total[:, -1:].clamp(min=torch.finfo(x.dtype).tiny)
+        out: Tensor = self.neighbours(mean) + self.own(x)
+        return out
+
+
+class GraphSAGE(Backbone):
+    """GraphSAGE with the mean aggregator."""
+
+    def layer(self, in_channels: int, out_channels: int) -> nn.Module:
+        return SAGELayer(in_channels, out_channels)
