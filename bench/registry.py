@@ -38,10 +38,9 @@ class Within:
         return self.high is None or value <= self.high
 
     def __str__(self) -> str:
-        if self.low is None or self.high is None:
-            edge = "above" if self.above else "from"
-            return f"at most {self.high:g}" if self.low is None and self.high is not None else f"{edge} {self.low:g}"
-        return f"{'above ' if self.above else ''}{self.low:g} to {self.high:g}"
+        floor = "" if self.low is None else f"{'above' if self.above else 'from'} {self.low:g}"
+        ceiling = "" if self.high is None else f"{'up to' if self.above else 'to'} {self.high:g}"
+        return f"{floor} {ceiling}".strip()
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class Setting:
     def domain(self) -> str:
         if self.choices:
             return "|".join(show(c) for c in self.choices)
-        words = {bool: "true|false", int: "whole number", float: "number", str: "text"}[self.type]
+        words = {bool: "true|false", int: "a whole number", float: "a number", str: "text"}[self.type]
         words = f"{words} {self.bounds}" if self.bounds else words
         return f"{words}, or none" if self.optional else words
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Annotated, ClassVar
 
 import torch
@@ -25,7 +26,7 @@ class Backbone(nn.Module):
         self.out_channels = width
         self.dropout = dropout
         sizes = [in_channels] + [width] * layers
-        self.convs = nn.ModuleList(self.layer(a, b) for a, b in zip(sizes, sizes[1:], strict=False))
+        self.convs = nn.ModuleList(self.layer(a, b) for a, b in itertools.pairwise(sizes))
 
     def layer(self, in_channels: int, out_channels: int) -> nn.Module:
         raise TypeError(f"{type(self).__name__} does not say how a layer is made; give it a method `layer`")

@@ -12,7 +12,7 @@ from models.readouts import Readout
 
 
 class GraphClassifier(nn.Module):
-    """p_G = g(READOUT(f(X, A))): Eq. 1-3 of the paper. `embed` and `head` are apart so that a mixup can stand between."""
+    """p_G = g(READOUT(f(X, A))), Eq. 1-3; `embed` and `head` are apart so that a mixup can stand between."""
 
     def __init__(self, backbone: Backbone, readout: Readout, num_classes: int) -> None:
         super().__init__()

@@ -1,0 +1,1 @@
+"""Training engines: a readable reference and a fast one behind the same interface."""

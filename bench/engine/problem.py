@@ -1,0 +1,83 @@
+"""What an engine is given: the labelled graphs of one trial and the streams it may draw from. No test graph is in reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from augmenters.base import Augmenter, GraphAugmenter, label_distribution
+from bench.cells import Training
+from bench.registry import Choice
+from models.classifier import GraphClassifier, build_classifier
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One trial as an engine sees it."""
+
+    graphs: Sequence[Data]
+    num_classes: int
+    backbone: Choice
+    readout: Choice
+    augmenter: Augmenter
+    training: Training
+    init_seed: int
+    augment_seed: int
+    pretrain_seed: int
+    shared_seed: Callable[[str], int]
+    featurise: Callable[[Data], Data]
+    validation: Sequence[Data] = ()
+    device: str = "cpu"
+    shared: dict[str, Any] = field(default_factory=dict)  # what methods of one trial have in common
+
+    def model(self, seed: int) -> GraphClassifier:
+        """A fresh classifier for these graphs."""
+        channels = self.graphs[0].num_node_features
+        return build_classifier(self.backbone, self.readout, channels, self.num_classes, seed).to(self.device)
+
+
+@dataclass(frozen=True)
+class Augmented:
+    """The fixed part of a trial's training set: originals and offline generated graphs, with targets and weights."""
+
+    graphs: list[Data]
+    targets: Tensor
+    weights: Tensor
+    generated: list[Data]
+    notes: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained classifier and what was seen on the way."""
+
+    model: GraphClassifier
+    loss: float
+    generated: dict[str, float]
+    seconds: dict[str, float]
+
+
+class Engine(Protocol):
+    """Trains trials; a problem that fails gives its exception, so that the others of a pack go on."""
+
+    def fit(self, problems: Sequence[Problem]) -> list[Fitted | Exception]: ...
+
+
+def label_rows(graphs: Sequence[Data], num_classes: int) -> Tensor:
+    """The labels of some graphs as distributions, one row each."""
+    return torch.cat([label_distribution(graph, num_classes) for graph in graphs])
+
+
+def training_set(problem: Problem, generated: list[Data], notes: dict[str, float]) -> Augmented:
+    """Originals and generated graphs as Eq. 16 weighs them; a method that replaces leaves the originals out."""
+    augmenter = problem.augmenter
+    originals = [] if isinstance(augmenter, GraphAugmenter) and augmenter.mode == "replace" else list(problem.graphs)
+    graphs = originals + generated
+    weights = torch.ones(len(graphs))
+    weights[len(originals) :] = augmenter.weight
+    return Augmented(graphs, label_rows(graphs, problem.num_classes), weights, generated, notes)
