@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Batch
 
+from bench.registry import Choice
 from models import BACKBONES, READOUTS
 from models.backbones import Backbone
 from models.readouts import Readout
@@ -32,7 +33,9 @@ class GraphClassifier(nn.Module):
         return logits
 
 
-def build_classifier(backbone: str, readout: str, in_channels: int, num_classes: int, seed: int) -> GraphClassifier:
+def build_classifier(
+    backbone: str | Choice, readout: str | Choice, in_channels: int, num_classes: int, seed: int
+) -> GraphClassifier:
     """A freshly initialised classifier whose weights depend on the seed alone, not on the global generator."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

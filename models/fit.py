@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
+from bench.registry import Choice
 from models.classifier import GraphClassifier, build_classifier
 
 Mix = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -80,8 +81,8 @@ def class_probabilities(
     *,
     epochs: int,
     seed: int,
-    backbone: str = "gcn",
-    readout: str = "mean",
+    backbone: str | Choice = "gcn",
+    readout: str | Choice = "mean",
     lr: float = 0.01,
 ) -> Tensor:
     """Train a fresh classifier on hard-labelled graphs and return what it then thinks of the same graphs."""

@@ -1,4 +1,4 @@
-"""What an engine is given: the labelled graphs of one trial and the streams it may draw from. No test graph is in reach."""
+"""What an engine is given: one trial's labelled graphs and the seeds it may draw from. No test graph is in reach."""
 
 from __future__ import annotations
 
@@ -33,23 +33,22 @@ class Problem:
     featurise: Callable[[Data], Data]
     validation: Sequence[Data] = ()
     device: str = "cpu"
-    shared: dict[str, Any] = field(default_factory=dict)  # what methods of one trial have in common
+    shared: dict[str, Any] = field(default_factory=dict)  # what the methods of one trial have in common
 
-    def model(self, seed: int) -> GraphClassifier:
-        """A fresh classifier for these graphs."""
+    def fresh_model(self) -> GraphClassifier:
+        """The classifier before its first step: the same weights for every augmenter."""
         channels = self.graphs[0].num_node_features
-        return build_classifier(self.backbone, self.readout, channels, self.num_classes, seed).to(self.device)
+        return build_classifier(self.backbone, self.readout, channels, self.num_classes, self.init_seed)
 
 
 @dataclass(frozen=True)
 class Augmented:
-    """The fixed part of a trial's training set: originals and offline generated graphs, with targets and weights."""
+    """The graphs of one step or of a whole training, with the label and the weight of each."""
 
     graphs: list[Data]
     targets: Tensor
     weights: Tensor
     generated: list[Data]
-    notes: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,9 @@ class Fitted:
 
 
 class Engine(Protocol):
-    """Trains trials; a problem that fails gives its exception, so that the others of a pack go on."""
+    """Trains trials of one cell; a problem that fails gives its exception, so that the others go on."""
+
+    name: str
 
     def fit(self, problems: Sequence[Problem]) -> list[Fitted | Exception]: ...
 
@@ -73,11 +74,13 @@ def label_rows(graphs: Sequence[Data], num_classes: int) -> Tensor:
     return torch.cat([label_distribution(graph, num_classes) for graph in graphs])
 
 
-def training_set(problem: Problem, generated: list[Data], notes: dict[str, float]) -> Augmented:
+def training_set(problem: Problem, generated: list[Data]) -> Augmented:
     """Originals and generated graphs as Eq. 16 weighs them; a method that replaces leaves the originals out."""
     augmenter = problem.augmenter
-    originals = [] if isinstance(augmenter, GraphAugmenter) and augmenter.mode == "replace" else list(problem.graphs)
+    replaces = isinstance(augmenter, GraphAugmenter) and augmenter.mode == "replace"
+    originals = [] if replaces else list(problem.graphs)
     graphs = originals + generated
     weights = torch.ones(len(graphs))
-    weights[len(originals) :] = augmenter.weight
-    return Augmented(graphs, label_rows(graphs, problem.num_classes), weights, generated, notes)
+    if not replaces:
+        weights[len(originals) :] = augmenter.weight
+    return Augmented(graphs, label_rows(graphs, problem.num_classes), weights, generated)
