@@ -59,6 +59,12 @@ class Fitted:
     loss: float
     generated: dict[str, float]
     seconds: dict[str, float]
+    curve: tuple[tuple[int, float], ...] = ()  # training loss at the epochs of `curve_epochs`
+
+
+def curve_epochs(epochs: int) -> list[int]:
+    """Some twenty epochs, dense at the start, at which the training loss is kept."""
+    return sorted({round(epochs ** (i / 20)) for i in range(21)})
 
 
 class Engine(Protocol):

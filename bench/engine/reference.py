@@ -11,7 +11,7 @@ from torch_geometric.data import Batch, Data
 
 from augmenters.base import Context, EmbeddingAugmenter, GraphAugmenter, generator
 from bench.engine.augmentation import Stopwatch, generate, generated_figures, make_context, offline_set
-from bench.engine.problem import Augmented, Fitted, Problem, training_set
+from bench.engine.problem import Augmented, Fitted, Problem, curve_epochs, training_set
 from models.classifier import GraphClassifier
 from models.fit import Mix, Step, fit, predict
 
@@ -38,10 +38,11 @@ def fit_problem(problem: Problem) -> Fitted:
     fixed = offline_set(problem, rng, context)
     watch.lap("augment")
     model = problem.fresh_model().to(problem.device)
-    keeper = BestEpoch(model, problem) if problem.training.select == "best-val" else LastEpoch(model)
+    keeper = BestEpoch(model, problem) if problem.training.select == "best-val" else LastEpoch(model, problem)
     fit(model, training_steps(problem, fixed, rng, context), problem.training.lr, problem.training.weight_decay, keeper)
     watch.lap("train")
-    return Fitted(keeper.chosen(), keeper.loss, generated_figures(problem, fixed.generated, context), watch.seconds)
+    figures = generated_figures(problem, fixed.generated, context)
+    return Fitted(keeper.chosen(), keeper.loss, figures, watch.seconds, tuple(keeper.curve))
 
 
 def training_steps(problem: Problem, fixed: Augmented, rng: Generator, context: Context) -> Iterator[Step]:
@@ -84,11 +85,15 @@ def bare_graphs(graphs: Sequence[Data]) -> list[Data]:
 class LastEpoch:
     """Keeps the weights of the last epoch, as the paper does."""
 
-    def __init__(self, model: GraphClassifier) -> None:
+    def __init__(self, model: GraphClassifier, problem: Problem) -> None:
         self.model, self.loss = model, float("nan")
+        self.curve: list[tuple[int, float]] = []
+        self._kept = set(curve_epochs(problem.training.epochs))
 
     def __call__(self, epoch: int, loss: float) -> None:
         self.loss = loss
+        if epoch + 1 in self._kept:
+            self.curve.append((epoch + 1, loss))
 
     def chosen(self) -> GraphClassifier:
         return self.model
@@ -98,7 +103,7 @@ class BestEpoch(LastEpoch):
     """Keeps the weights of the epoch with the best validation accuracy, the earliest of equals."""
 
     def __init__(self, model: GraphClassifier, problem: Problem) -> None:
-        super().__init__(model)
+        super().__init__(model, problem)
         self.graphs, self.device = problem.validation, problem.device
         self.labels = torch.cat([graph.y for graph in problem.validation])
         self.best, self.state = -1, copy.deepcopy(model.state_dict())

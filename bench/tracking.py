@@ -1,0 +1,134 @@
+"""The MLflow mirror: an experiment per grid, a run per cell. It can be rebuilt from the ledger at any time."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bench.cells import Cell
+from bench.ledger import LedgerState, Record
+from bench.registry import UserError
+from bench.summary import cell_metrics, mean_curve, ordered_trials
+
+# Set before MLflow is imported: it reports nothing home, and a server that is down is noticed in seconds, not minutes.
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+os.environ.setdefault("MLFLOW_ENABLE_ASYNC_LOGGING", "false")
+os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+
+CELL_TAG = "augbench.cell"
+DIGEST_TAG = "augbench.digest"
+
+
+class Mirror:
+    """Writes cells to one MLflow tracking store."""
+
+    def __init__(self, uri: str, artifacts: Path) -> None:
+        from mlflow import MlflowClient
+        from mlflow.exceptions import MlflowException
+
+        self.uri, self.artifacts = uri, artifacts
+        self._experiments: dict[str, str] = {}
+        try:
+            self.client = MlflowClient(tracking_uri=uri)
+            self.client.search_experiments(max_results=1)
+        except (MlflowException, OSError, ValueError) as error:
+            reason = str(error).splitlines()[0]
+            raise UserError(
+                f"the tracking store {uri} cannot be used: {reason}; start that server, or leave --tracking-uri out"
+            ) from error
+
+    def experiment(self, grid: str) -> str:
+        """The id of a grid's experiment, made when it is not there."""
+        if grid not in self._experiments:
+            found = self.client.get_experiment_by_name(grid)
+            if found is None:
+                local = self.uri.startswith("sqlite:")
+                place = (self.artifacts / grid).resolve().as_uri() if local else None
+                self._experiments[grid] = self.client.create_experiment(grid, artifact_location=place)
+            else:
+                self._experiments[grid] = found.experiment_id
+        return self._experiments[grid]
+
+    def write_cell(self, grid: str, cell: Cell, state: LedgerState) -> bool:
+        """Mirror one cell as it stands; False when the store has just this already."""
+        trials = ordered_trials(state, cell.key)
+        digest = _digest(cell, trials)
+        experiment = self.experiment(grid)
+        for run in self.client.search_runs([experiment], filter_string=f"tags.`{CELL_TAG}` = '{cell.key}'"):
+            if run.data.tags.get(DIGEST_TAG) == digest and run.info.status == "FINISHED":
+                return False
+            self.client.delete_run(run.info.run_id)
+        run_id = self.client.create_run(experiment, run_name=cell.label, tags={CELL_TAG: cell.key}).info.run_id
+        self._log(run_id, cell, trials, state)
+        self.client.set_tag(run_id, DIGEST_TAG, digest)
+        self.client.set_terminated(run_id, "FINISHED")
+        return True
+
+    def _log(self, run_id: str, cell: Cell, trials: list[Record], state: LedgerState) -> None:
+        from mlflow.entities import Metric, Param
+
+        now = int(time.time() * 1000)
+        metrics = [Metric(name, value, now, 0) for name, value in cell_metrics(trials).items()]
+        done = [trial for trial in trials if trial["status"] == "done"]
+        metrics += [Metric("trial_accuracy", trial["accuracy"], now, step) for step, trial in enumerate(done)]
+        curve = mean_curve(done)
+        metrics += [Metric("train_loss", loss, now, epoch) for epoch, loss in curve]
+        params = [Param(name, str(value)) for name, value in _params(cell).items()]
+        for start in range(0, len(metrics), 900):
+            self.client.log_batch(run_id, metrics=metrics[start : start + 900])
+        self.client.log_batch(run_id, params=params)
+        sources = {t["provenance"] for t in trials}
+        documents = {
+            "cell.json": json.dumps({"key": cell.key, **cell.to_json()}, indent=2),
+            "trials.csv": _csv(trials),
+            "train_loss.csv": "epoch,loss\n" + "".join(f"{epoch},{loss}\n" for epoch, loss in curve),
+            "provenance.json": json.dumps([p for key, p in state.provenance.items() if key in sources], indent=2),
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in documents.items():
+                (Path(folder) / name).write_text(text, encoding="utf-8")
+            self.client.log_artifacts(run_id, folder)
+
+
+def _params(cell: Cell) -> Mapping[str, Any]:
+    """A cell by axis, flat, so that MLflow's table can sort and compare."""
+    parts: dict[str, Any] = {
+        "dataset": cell.dataset,
+        "k": cell.k,
+        "augmenter": cell.augmenter.label,
+        "backbone": cell.backbone.label,
+        "readout": cell.readout.label,
+        "features": cell.features,
+        "splits": cell.splits,
+        "tuned": cell.tuned,
+    }
+    for kind in ("augmenter", "backbone", "readout"):
+        choice = getattr(cell, kind)
+        parts.update({f"{kind}.{name}": value for name, value in choice.settings.items()})
+    facts = cell.to_json()
+    parts.update({f"training.{name}": value for name, value in facts["training"].items()})
+    parts.update({f"version.{name}": value for name, value in cell.versions.items()})
+    return parts
+
+
+def _digest(cell: Cell, trials: list[Record]) -> str:
+    return hashlib.sha256(json.dumps([cell.key, trials], sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _csv(trials: list[Record]) -> str:
+    columns = ["fold", "repeat", "status", "accuracy", "balanced_accuracy", "macro_f1", "loss", "labels", "reason"]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, columns, extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(trials)
+    return out.getvalue()
