@@ -9,11 +9,24 @@ from bench.registry import Registry
 
 AUGMENTERS = Registry("augmenter", "augbench.augmenters", "augmenters.base:Augmenter")
 AUGMENTERS.add("none", "augmenters.controls:Unchanged", "the labelled graphs as they are: the baseline")
-AUGMENTERS.add("duplicate", "augmenters.controls:Duplicate", "control: the originals once more")
+AUGMENTERS.add("duplicate", "augmenters.controls:Duplicate", "control: the originals once more, as many as GDM makes")
 AUGMENTERS.add("dropnode", "augmenters.dropnode:DropNode", "remove a share of the nodes each epoch")
 AUGMENTERS.add("dropedge", "augmenters.dropedge:DropEdge", "drop undirected edges at random each epoch")
 AUGMENTERS.add("softedge", "augmenters.softedge:SoftEdge", "give a share of the edges random weights each epoch")
 AUGMENTERS.add("m-mixup", "augmenters.m_mixup:MMixup", "mix graph embeddings and labels in each step")
+AUGMENTERS.add("g-mixup", "augmenters.g_mixup:GMixup", "sample graphs from mixed graphons of two classes")
+
+_GDM = "augmenters.gdm:GDM"
+AUGMENTERS.add("gdm-rand", _GDM, "GDM over random pairs", sampler="rand", wiring="threshold", without="none")
+AUGMENTERS.add("gdm-acc", _GDM, "GDM balanced by accuracy of a pre-trained model", sampler="acc", wiring="threshold")
+AUGMENTERS.add("gdm-unc", _GDM, "GDM balanced by uncertainty of a pre-trained model", sampler="unc", wiring="threshold")
+# The controls that train no auto-encoder fix its settings: nobody should tune what is never read.
+for _name, _wiring, _summary in (
+    ("gdm-complete", "complete", "control: GDM with complete graphs"),
+    ("gdm-identity", "identity", "control: GDM without any edge"),
+):
+    AUGMENTERS.add(_name, _GDM, _summary, wiring=_wiring, encoder="gsae", structure="diag", width=64, eps=0.1)
+AUGMENTERS.add("gdm-cal", _GDM, "control: GDM as dense as the parents of each graph", wiring="calibrated", eps=0.1)
 
 _PUBLIC = {
     "Augmenter": "augmenters.base",
@@ -24,6 +37,8 @@ _PUBLIC = {
     "Duplicate": "augmenters.controls",
     "DropEdge": "augmenters.dropedge",
     "DropNode": "augmenters.dropnode",
+    "GDM": "augmenters.gdm",
+    "GMixup": "augmenters.g_mixup",
     "MMixup": "augmenters.m_mixup",
     "SoftEdge": "augmenters.softedge",
 }

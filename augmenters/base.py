@@ -13,6 +13,8 @@ from numpy.random import Generator
 from torch import Tensor
 from torch_geometric.data import Data
 
+from bench.registry import signature_settings
+
 T = TypeVar("T")
 FeaturePolicy = Literal["carry", "recompute"]
 
@@ -69,6 +71,11 @@ class Augmenter(ABC):
     weighted: ClassVar[bool] = False
     features: FeaturePolicy = "carry"
     weight: float = 1.0  # lambda: how much a generated graph counts in the loss beside an original
+
+    def __post_init__(self) -> None:
+        """Check the settings, so that a mistake in somebody's own loop is told as on the command line."""
+        for name, setting in signature_settings(type(self)).items():
+            setting.check(getattr(self, name), type(self).__name__)
 
     @abstractmethod
     def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -40,3 +41,15 @@ def with_weights(graph: Data, multiplier: Tensor) -> Data:
     old = graph.get("edge_weight")
     new.edge_weight = multiplier if old is None else old * multiplier
     return new
+
+
+def any_weighted(graphs: Sequence[Data]) -> bool:
+    """Whether some of these graphs carry edge weights, so that new ones must too."""
+    return any(graph.get("edge_weight") is not None for graph in graphs)
+
+
+def density(graph: Data) -> float:
+    """The share of all pairs of nodes that are joined, whatever the direction; self loops do not count."""
+    n = int(graph.num_nodes or 0)
+    edges = graph.edge_index[:, graph.edge_index[0] != graph.edge_index[1]]
+    return undirected_edge_ids(edges)[1] / (n * (n - 1) / 2) if n > 1 else 0.0

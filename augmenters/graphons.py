@@ -1,0 +1,112 @@
+"""Graphons of a set of graphs: aligned by degree, averaged, smoothed; and random graphs from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.random import Generator
+from torch_geometric.data import Data
+
+Estimator = Literal["lg", "usvt"]
+USVT_THRESHOLD = 0.2  # times sqrt(K), as in the authors' code
+
+
+@dataclass(frozen=True)
+class Graphon:
+    """Edge probabilities on a K x K grid, and a feature row for each of its K positions where graphs have features."""
+
+    probabilities: np.ndarray
+    features: np.ndarray | None
+
+
+def degree_order(graph: Data) -> np.ndarray:
+    """The nodes from the highest degree to the lowest, equal ones in their own order."""
+    degrees = np.bincount(graph.edge_index[0].numpy(), minlength=int(graph.num_nodes or 0))
+    return np.argsort(-degrees, kind="stable")
+
+
+def aligned_adjacency(graph: Data, size: int) -> np.ndarray:
+    """The adjacency matrix in degree order, cropped to the first `size` nodes or padded with zeros.
+
+    Edges of cropped nodes go before anything is made dense: a graph may have thousands of nodes.
+    """
+    place = np.full(int(graph.num_nodes or 0), -1)
+    kept = degree_order(graph)[:size]
+    place[kept] = np.arange(len(kept))
+    rows, columns = place[graph.edge_index.numpy()]
+    inside = (rows >= 0) & (columns >= 0) & (rows != columns)
+    adjacency = np.zeros((size, size))
+    adjacency[rows[inside], columns[inside]] = 1.0
+    return adjacency
+
+
+def aligned_features(graphs: Sequence[Data], size: int) -> np.ndarray | None:
+    """Mean feature row of each position in degree order, over the graphs that reach it.
+
+    A position that no graph reaches gets the mean over all nodes: padding with zeros instead would turn constant
+    features into a sign of the graph's size.
+    """
+    if any(graph.x is None for graph in graphs):
+        return None
+    rows = [graph.x.numpy().astype(np.float64)[degree_order(graph)] for graph in graphs]
+    total, reached = np.zeros((size, rows[0].shape[1])), np.zeros((size, 1))
+    for row in rows:
+        total[: len(row)] += row[:size]
+        reached[: len(row)] += 1
+    return np.where(reached > 0, total / np.maximum(reached, 1), np.concatenate(rows).mean(axis=0))
+
+
+def largest_gap(mean: np.ndarray) -> np.ndarray:
+    """Largest gap (Channarond et al., 2012): nodes fall into blocks at the widest gaps of the sorted degrees.
+
+    Each pair of nodes gets the mean of its pair of blocks, the diagonal left aside, so the expected number of edges
+    stays as it is. Blocks: floor(log2 K) + 1.
+    """
+    size = len(mean)
+    degrees = mean.sum(axis=1)
+    order = np.argsort(-degrees, kind="stable")
+    gaps = -np.diff(degrees[order])
+    blocks = min(int(math.log2(size)) + 1, size)
+    bounds = np.sort(np.argsort(-gaps, kind="stable")[: blocks - 1])
+    block = np.empty(size, dtype=np.int64)
+    block[order] = np.searchsorted(bounds, np.arange(size), side="left")
+    member = np.eye(blocks)[block]
+    pairs = member.T @ (1 - np.eye(size)) @ member
+    means = np.divide(member.T @ mean @ member, pairs, out=np.zeros_like(pairs), where=pairs > 0)
+    smooth: np.ndarray = member @ means @ member.T
+    return smooth
+
+
+def singular_value_threshold(mean: np.ndarray, threshold: float = USVT_THRESHOLD) -> np.ndarray:
+    """USVT (Chatterjee, 2015): singular values below threshold x sqrt(K) dropped, the rest clipped to [0, 1]."""
+    values, vectors = np.linalg.eigh(mean)  # the matrix is symmetric: its singular values are |eigenvalues|
+    values = np.where(np.abs(values) >= threshold * math.sqrt(len(mean)), values, 0.0)
+    return np.clip((vectors * values) @ vectors.T, 0.0, 1.0)
+
+
+def estimate_graphon(graphs: Sequence[Data], size: int, estimator: Estimator) -> Graphon:
+    """The graphon that these graphs seem to be drawn from."""
+    mean = np.zeros((size, size))
+    for graph in graphs:
+        mean += aligned_adjacency(graph, size) / len(graphs)
+    smooth = largest_gap(mean) if estimator == "lg" else singular_value_threshold(mean)
+    return Graphon(smooth, aligned_features(graphs, size))
+
+
+def mix_graphons(first: Graphon, second: Graphon, share: float) -> Graphon:
+    """lambda first + (1 - lambda) second, for probabilities and features."""
+    features = None
+    if first.features is not None and second.features is not None:
+        features = share * first.features + (1 - share) * second.features
+    return Graphon(share * first.probabilities + (1 - share) * second.probabilities, features)
+
+
+def sample_edges(probabilities: np.ndarray, rng: Generator) -> np.ndarray:
+    """One Bernoulli draw for each pair i < j, as undirected pairs, shape [2, edges]."""
+    low, high = np.triu_indices(len(probabilities), 1)
+    hit = rng.random(len(low)) < probabilities[low, high]
+    return np.stack([low[hit], high[hit]])
