@@ -46,7 +46,7 @@ def _parse(lines: Iterable[bytes], path: Path) -> Iterator[Record]:
                 raise ValueError(f"its type is {record['type']!r}")
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise UserError(
-                f"{path} line {number} is not a ledger record ({error}); restore the file from a copy or delete that line"
+                f"{path} line {number} is not a ledger record ({error}); restore a copy or delete that line"
             ) from error
         yield record
 

@@ -144,7 +144,8 @@ def split_spec(text: str) -> tuple[str, dict[str, str]]:
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
     """The error for a name that is not there, with the nearest ones that are."""
     names = sorted(known)
-    close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
+    spelled = {one.lower(): one for one in names}
+    close = [spelled[one] for one in difflib.get_close_matches(name.lower(), spelled, n=3, cutoff=0.5)]
     hint = f"Did you mean: {', '.join(close)}?" if close else f"Known: {', '.join(names)}"
     return UserError(f"unknown {kind} '{name}'. {hint}")
 
@@ -202,7 +203,7 @@ class Entry:
     name: str
     target: str | type
     summary: str = ""
-    version: int = 1
+    version: int | str = 1
     origin: str = "built in"
     fixed: Mapping[str, Scalar] = field(default_factory=dict)
 
@@ -215,7 +216,7 @@ class Registry:
         self._entries: dict[str, Entry] = {}
         self._discovered = False
 
-    def add(self, name: str, target: str | type, summary: str = "", version: int = 1, **fixed: Scalar) -> None:
+    def add(self, name: str, target: str | type, /, summary: str = "", version: int = 1, **fixed: Scalar) -> None:
         """Register a class or a lazy `module:attr`; `fixed` arguments belong to the name and cannot be set."""
         if name in self._entries:
             raise UserError(f"{self.kind} '{name}' is registered twice; choose another name")
@@ -240,7 +241,8 @@ class Registry:
                     raise UserError(
                         f"{self.kind} '{point.name}' of {origin} is a name already taken; rename its entry point"
                     )
-                self._entries[point.name] = Entry(point.name, point.value, f"from {origin}", origin=origin)
+                version = point.dist.version if point.dist else "unknown"
+                self._entries[point.name] = Entry(point.name, point.value, f"from {origin}", version, origin)
         return self._entries
 
     def names(self) -> list[str]:

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.cells import Cell
-from bench.ledger import LedgerState, Record
+from bench.ledger import LedgerState, Record, read_records
 from bench.registry import UserError
 from bench.summary import cell_metrics, mean_curve, ordered_trials
+from bench.workspace import Workspace
 
 # Set before MLflow is imported: it reports nothing home, and a server that is down is noticed in seconds, not minutes.
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -132,3 +133,12 @@ def _csv(trials: list[Record]) -> str:
     writer.writeheader()
     writer.writerows(trials)
     return out.getvalue()
+
+
+def sync_mirror(workspace: Workspace, uri: str | None) -> tuple[int, int]:
+    """Write every cell of the ledger to its grids' experiments; how many were written and how many were up to date."""
+    state = LedgerState.of(read_records(workspace.ledger))
+    mirror = Mirror(uri or workspace.tracking_uri, workspace.artifacts)
+    members = dict.fromkeys((plan["grid"], key) for plan in state.plans for key in plan["cells"])
+    changed = [mirror.write_cell(grid, state.cell(key), state) for grid, key in members if key in state.trials]
+    return sum(changed), len(changed) - sum(changed)

@@ -1,0 +1,1 @@
+"""The commands of the harness, one module for each group; heavy imports stay inside the functions."""

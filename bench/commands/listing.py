@@ -1,0 +1,49 @@
+"""`bench list`: what there is to choose from."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def list_plugins(
+    name: Annotated[str | None, typer.Argument(help="One of the names: show its settings.")] = None,
+) -> None:
+    """Augmenters, backbones, readouts, datasets and grids; with a NAME, the settings it takes."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from augmenters import AUGMENTERS
+    from bench.datasets import DATASETS
+    from bench.registry import show, unknown
+    from models import BACKBONES, READOUTS
+    from tables.specs import NAMES
+
+    console = Console()
+    registries = {"augmenter": AUGMENTERS, "backbone": BACKBONES, "readout": READOUTS, "dataset": DATASETS}
+    if name is None:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for column in ("kind", "name", "what it is"):
+            table.add_column(column)
+        for kind, registry in registries.items():
+            for entry in registry.entries().values():
+                table.add_row(kind, entry.name, entry.summary)
+            table.add_section()
+        table.add_row("grid", "quick", "every method once over on built-in data")
+        for grid in NAMES:
+            table.add_row("grid", grid, "the cells of the paper's " + ("figure" if grid == "main_exp" else "table"))
+        table.add_row("grid", "full", "all of the paper's cells")
+        console.print(table)
+        console.print("\n[dim]bench list NAME shows the settings of one; write them as name:key=value,key=value[/]")
+        return
+    for kind, registry in registries.items():
+        if name in registry.entries():
+            entry = registry.entry(name)
+            console.print(f"[bold]{name}[/] ({kind}, {entry.origin}): {entry.summary}", highlight=False)
+            for setting in registry.settings(name).values():
+                console.print(
+                    f"  {setting.name:<12} {setting.domain}; default {show(setting.default)}", highlight=False
+                )
+            return
+    raise unknown("name", name, (n for registry in registries.values() for n in registry.entries()))

@@ -1,0 +1,98 @@
+"""`bench run` and `bench status`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bench.commands.options import DEFAULT_WORKSPACE, DataOption, TrackingOption, WorkspaceOption, whole_numbers
+
+if TYPE_CHECKING:
+    from bench.grids import Grid
+
+
+def run(
+    grid: Annotated[
+        str | None, typer.Option("--grid", "-g", help="quick, full, a table's name, or a TOML file.")
+    ] = None,
+    dataset: Annotated[list[str] | None, typer.Option("--dataset", "-d", help="Dataset; may be repeated.")] = None,
+    augmenter: Annotated[
+        list[str] | None, typer.Option("--augmenter", "-a", help="name[:key=value,...]; may be repeated.")
+    ] = None,
+    k: Annotated[list[str] | None, typer.Option("-k", help="Labelled graphs per class: 2,5,10.")] = None,
+    backbone: Annotated[list[str] | None, typer.Option("--backbone", "-b", help="gcn, gat, gin, sage.")] = None,
+    readout: Annotated[list[str] | None, typer.Option("--readout", "-r", help="mean, add, max.")] = None,
+    folds: Annotated[int | None, typer.Option(help="The first N of the ten folds.")] = None,
+    repeats: Annotated[int | None, typer.Option(help="Label draws per fold.")] = None,
+    preset: Annotated[str | None, typer.Option(help="Training preset: paper or quick.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Optimiser steps, instead of the preset's.")] = None,
+    features: Annotated[str | None, typer.Option(help="native, constant, degree-onehot, degree.")] = None,
+    splits: Annotated[str | None, typer.Option(help="Split family, or stratified for our own.")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Worker processes. Default: one per core.")] = None,
+    workspace: WorkspaceOption = DEFAULT_WORKSPACE,
+    data: DataOption = None,
+    tracking_uri: TrackingOption = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps.")] = "cpu",
+    engine: Annotated[str, typer.Option(help="Training engine: reference.")] = "reference",
+    retry: Annotated[bool, typer.Option(help="Run failed trials again.")] = True,
+    skip_unavailable: Annotated[bool, typer.Option(help="Go on without what cannot run here.")] = False,
+) -> None:
+    """Run what is missing of a grid, or of the axes given; ends with a comparison table.
+
+    Without --grid and --dataset it is the grid `quick`. Beside --grid, the axes narrow it.
+    """
+    from bench.session import RunRequest, execute
+
+    axes: dict[str, list[Any]] = {
+        "datasets": dataset or [],
+        "augmenters": augmenter or [],
+        "k": whole_numbers(k or [], "-k"),
+        "backbones": backbone or [],
+        "readouts": readout or [],
+    }
+    chosen = chosen_grid(grid, axes)
+    changes: dict[str, Any] = {"folds": folds, "repeats": repeats, "preset": preset, "features": features, "splits": splits}
+    request = RunRequest(
+        grid=adjusted(chosen, changes, epochs),
+        workspace=workspace,
+        data=data,
+        tracking_uri=tracking_uri,
+        jobs=jobs,
+        device=device,
+        engine=engine,
+        retry=retry,
+        skip_unavailable=skip_unavailable,
+    )
+    raise typer.Exit(execute(request))
+
+
+def chosen_grid(name: str | None, axes: dict[str, list[Any]]) -> Grid:
+    """The grid of that name, narrowed; or the product of the axes."""
+    from bench.grids import Grid, named_grid, narrowed, product
+    from bench.registry import UserError
+
+    if name is None and axes["datasets"]:
+        given = {axis: values for axis, values in axes.items() if values}
+        return Grid("custom", product(**given))
+    if name is None and any(axes.values()):
+        raise UserError("these axes need a dataset; add -d NAME, or --grid to narrow one")
+    return narrowed(named_grid(name or "quick"), axes)
+
+
+def adjusted(grid: Grid, changes: dict[str, Any], epochs: int | None) -> Grid:
+    """The grid with what the command line says otherwise."""
+    from dataclasses import replace
+
+    given = {key: value for key, value in changes.items() if value is not None}
+    if epochs is not None:
+        given["training"] = {**grid.training, "epochs": epochs}
+    return replace(grid, **given)
+
+
+def status(workspace: WorkspaceOption = DEFAULT_WORKSPACE) -> None:
+    """Done, failed, stale and missing trials of each cell in the ledger."""
+    from bench.status import print_status
+
+    print_status(Path(workspace))
