@@ -1,0 +1,98 @@
+"""Taking a TU set out of somebody's archive or folder, without trusting either."""
+
+from __future__ import annotations
+
+import stat
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath
+
+from bench.datasets.tu_files import USED, normalised
+from bench.paths import plain_name, tu_file
+from bench.registry import UserError
+
+LARGEST = 4 * 2**30  # bytes of text; the largest set of the collection has about a quarter of it
+_SUSPICIOUS_RATIO = 200  # the collection's archives shrink 5 to 20 times
+_SMALL = 2**24  # below this a ratio says nothing
+
+
+def unpack(archive: Path, target: Path) -> str:
+    """Write the used text files of a `NAME.zip` to `target/NAME/raw` and return NAME."""
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            name, members = _used_members(archive, opened)
+            raw = target / name / "raw"
+            raw.mkdir(parents=True)
+            for kind, member in members.items():
+                tu_file(raw, name, kind).write_bytes(normalised(opened.read(member)))
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise UserError(f"{archive} is not a whole zip archive ({error}); get another copy") from error
+    return name
+
+
+def copy_folder(folder: Path, target: Path) -> str:
+    """The same from a folder with the text files, or with a `raw` folder that has them."""
+    raw_source, name = find_tu_folder(folder) or (None, "")
+    if raw_source is None:
+        raise UserError(f"{folder} holds no NAME_A.txt; give a folder in TU layout")
+    sources = {kind: tu_file(raw_source, name, kind) for kind in USED}
+    present = {kind: path for kind, path in sources.items() if path.is_file()}
+    _check_size(folder, sum(path.stat().st_size for path in present.values()))
+    raw = target / name / "raw"
+    raw.mkdir(parents=True)
+    for kind, path in present.items():
+        tu_file(raw, name, kind).write_bytes(normalised(path.read_bytes()))
+    return name
+
+
+def find_tu_folder(folder: Path) -> tuple[Path, str] | None:
+    """Where below this folder the text files are, and the name of the set; None if it is not in TU layout."""
+    for candidate in (folder, folder / "raw"):
+        heads = sorted(candidate.glob("*_A.txt"))
+        if len(heads) > 1:
+            raise UserError(f"{candidate} holds several sets ({', '.join(h.name for h in heads)}); one folder each")
+        if heads:
+            return candidate, plain_name(heads[0].name.removesuffix("_A.txt"), "dataset")
+    return None
+
+
+def _used_members(archive: Path, opened: zipfile.ZipFile) -> tuple[str, dict[str, zipfile.ZipInfo]]:
+    members = opened.infolist()
+    for member in members:
+        _check_member(archive, member)
+    heads = [m for m in members if m.filename.endswith("_A.txt") and not m.filename.startswith("__MACOSX/")]
+    names = [PurePosixPath(m.filename).name.removesuffix("_A.txt") for m in heads]
+    if len(names) != 1 or heads[0].filename != f"{names[0]}/{names[0]}_A.txt":
+        raise UserError(f"{archive} is not an archive of one TU set; it should hold NAME/NAME_A.txt and its companions")
+    name = plain_name(names[0], "dataset")
+    wanted = {f"{name}/{name}_{kind}.txt": kind for kind in USED}
+    used: dict[str, zipfile.ZipInfo] = {}
+    for member in members:
+        kind = wanted.get(member.filename)
+        if kind in used:
+            raise UserError(f"{archive} holds {member.filename} twice; get another copy")
+        if kind is not None:
+            used[kind] = member
+    size = sum(m.file_size for m in used.values())
+    _check_size(archive, size)
+    if size > _SMALL and size > _SUSPICIOUS_RATIO * sum(m.compress_size for m in used.values()):
+        raise UserError(f"{archive} would grow more than {_SUSPICIOUS_RATIO} times to {size} bytes; get another copy")
+    return name, used
+
+
+def _check_member(archive: Path, member: zipfile.ZipInfo) -> None:
+    # `orig_filename` is the name before the zip module tidies it.
+    path = PurePosixPath(member.orig_filename.replace("\\", "/"))
+    outside = path.is_absolute() or ".." in path.parts or ":" in member.orig_filename
+    if outside or "\0" in member.orig_filename:
+        raise UserError(f"{archive} holds the unsafe path {member.orig_filename!r}; nothing was taken from it")
+    kind = stat.S_IFMT(member.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise UserError(f"{archive} holds {member.filename!r}, a link or device; nothing was taken from it")
+
+
+def _check_size(source: Path, size: int) -> None:
+    if size > LARGEST:
+        raise UserError(
+            f"{source} would take {size} bytes, more than the {LARGEST} that are allowed; import a part of it"
+        )

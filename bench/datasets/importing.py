@@ -1,0 +1,161 @@
+"""Bringing data into the data root: whole or not at all, and the second time it is recognised."""
+
+from __future__ import annotations
+
+import filecmp
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from bench.datasets.archives import copy_folder, find_tu_folder, unpack
+from bench.datasets.loading import cheap_info, forget_loaded
+from bench.datasets.tu import read_graphs
+from bench.datasets.tu_files import USED, validate
+from bench.paths import tu_file, tu_folder
+from bench.registry import UserError
+from bench.splits import SUFFIX, dataset_of_file, read_splits, split_file
+
+# sha256 of Errica et al.'s files: diningphil/gnn-comparison, commit c524e97, folder data_splits.
+CHECKSUMS = {
+    ("CHEMICAL", "DD"): "3acb1dbb1c7d52d019be2996ba52b9e1e7e9410eb5a84aad2eff766392aba8a8",
+    ("CHEMICAL", "NCI1"): "1c961b85422fb557edade036f614869bb996323efd21dbfa4b40ff1b80304924",
+    ("CHEMICAL", "PROTEINS"): "785c4225474a5467427b704e424602e6a4b88ebd3463cf152d3ec82d2422cd6a",
+    ("COLLABORATIVE_1", "IMDB-BINARY"): "9a5d452b422121d071fd5f84ecceabbe49e61dfcc0a0585698270627bf741d76",
+    ("COLLABORATIVE_1", "IMDB-MULTI"): "d2f2f0fbcc4ca1eae97d78c184ab4207133ec873c4640a05bfa92f915c4298a6",
+    ("COLLABORATIVE_1", "REDDIT-MULTI-5K"): "b063ce3d340cd458bc611085eaa7ddf7ee4580849a5541e3ec8fc0119dd285b3",
+    ("COLLABORATIVE_DEGREE", "IMDB-BINARY"): "da73a722e88ee867b67e10efc2791c15fed0eab280c95269b9d814d145398d9a",
+    ("COLLABORATIVE_DEGREE", "IMDB-MULTI"): "f4a59c65f15096a9449e4e1c4bba6ce4e364bd025b05486d5183b63ead1ccb92",
+    ("COLLABORATIVE_DEGREE", "REDDIT-MULTI-5K"): "b59b740df2acd7e8518ee56a8c298810ae0bfca7a8da04077bc549b8ba7ba583",
+}
+_STAGING = ".incoming-"
+_DEEPEST = 4  # how far below a given folder things are looked for
+_ABANDONED = 24 * 3600.0  # seconds after which a staging folder belongs to nobody
+
+Outcome = Literal["new", "unchanged", "replaced"]
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What became of one thing that was fetched or imported."""
+
+    what: str
+    outcome: Outcome
+    detail: str
+
+
+def import_path(path: Path, root: Path, family: str | None = None) -> Brought:
+    """Import one archive, one folder in TU layout, or one split file."""
+    if path.is_dir():
+        return bring_dataset(root, lambda staging: copy_folder(path, staging))
+    if path.name.endswith(SUFFIX):
+        return bring_splits(path, root, family)
+    return bring_dataset(root, lambda staging: unpack(path, staging))
+
+
+def find_items(path: Path) -> list[Path]:
+    """What there is to import at or below a path, datasets before splits, which are checked against them."""
+    if not path.exists():
+        raise UserError(f"{path} does not exist; give an archive, a folder in TU layout or a split file")
+    if path.is_file():
+        if path.suffix.lower() != ".zip" and not path.name.endswith(SUFFIX):
+            raise UserError(f"{path} is neither a .zip archive nor a NAME{SUFFIX}; give one of these or a folder")
+        return [path]
+    found = list(_walk(path, _DEEPEST))
+    if not found:
+        raise UserError(f"{path} holds no archive, no folder in TU layout and no NAME{SUFFIX}; give another folder")
+    return sorted(found, key=lambda item: (item.name.endswith(SUFFIX), str(item)))
+
+
+def _walk(folder: Path, depth: int) -> Iterator[Path]:
+    if find_tu_folder(folder):
+        yield folder
+        return
+    for child in sorted(folder.iterdir()):
+        if child.name.startswith("."):
+            continue
+        if child.is_dir():
+            if depth:
+                yield from _walk(child, depth - 1)
+        elif child.suffix.lower() == ".zip" or child.name.endswith(SUFFIX):
+            yield child
+
+
+def bring_dataset(root: Path, stage: Callable[[Path], str], expected: str | None = None) -> Brought:
+    """Let `stage` put NAME/raw into a folder beside its place, check it, have PyG read it, and move it there."""
+    from filelock import FileLock
+
+    with _staging(root / "tu") as staging:
+        name = stage(staging)
+        if expected is not None and name != expected:
+            raise UserError(f"the archive holds {name} instead of {expected}; nothing was taken from it")
+        staged, place = staging / name, tu_folder(root, name)
+        validate(staged / "raw", name)
+        with FileLock(place.parent / f".{name}.lock"):
+            if _same_files(staged / "raw", place / "raw", name):
+                return Brought(name, "unchanged", "the same files are already there")
+            graphs = len(read_graphs(staged))
+            outcome: Outcome = "replaced" if place.exists() else "new"
+            if place.exists():
+                os.rename(place, staging / "old")
+            os.rename(staged, place)
+    forget_loaded()
+    return Brought(name, outcome, f"{graphs} graphs")
+
+
+def bring_splits(path: Path, root: Path, family: str | None = None) -> Brought:
+    """Check a split file and put it in its place; the family is given, known by its content, or its folder's name."""
+    dataset = dataset_of_file(path)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); check the path") from error
+    digest = hashlib.sha256(content).hexdigest()
+    known = next((f for (f, d), value in CHECKSUMS.items() if value == digest and d == dataset), None)
+    family = family or known or path.absolute().parent.name
+    pinned = CHECKSUMS.get((family, dataset))
+    if pinned is not None and digest != pinned:
+        raise UserError(
+            f"{path} is not the published {family} file of {dataset} (its sha256 is {digest[:12]}...); "
+            "get another copy, or name your own splits with --family"
+        )
+    place = split_file(root, family, dataset)
+    size = cheap_info(dataset, root).graphs
+    read_splits(path, dataset, family, size)
+    detail = f"10 folds of {size} graphs" if size else "10 folds; the dataset itself is not there yet"
+    what = f"{dataset} splits {family}"
+    if place.is_file() and place.read_bytes() == content:
+        return Brought(what, "unchanged", "the same file is already there")
+    outcome: Outcome = "replaced" if place.is_file() else "new"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with _staging(place.parent.parent) as staging:
+        (staging / place.name).write_bytes(content)
+        os.replace(staging / place.name, place)
+    return Brought(what, outcome, detail)
+
+
+def _same_files(one: Path, other: Path, name: str) -> bool:
+    pairs = [(tu_file(one, name, kind), tu_file(other, name, kind)) for kind in USED]
+    if any(a.is_file() != b.is_file() for a, b in pairs):
+        return False
+    return all(filecmp.cmp(a, b, shallow=False) for a, b in pairs if a.is_file())
+
+
+@contextmanager
+def _staging(parent: Path) -> Iterator[Path]:
+    """A folder on the same disk as the final place, gone afterwards whatever happens."""
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        for left in parent.glob(f"{_STAGING}*"):
+            if time.time() - left.stat().st_mtime > _ABANDONED:
+                shutil.rmtree(left, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix=_STAGING, dir=parent) as staging:
+            yield Path(staging)
+    except OSError as error:
+        raise UserError(f"cannot write to the data root at {parent} ({error}); choose another with --data") from error

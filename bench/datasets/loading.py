@@ -1,0 +1,65 @@
+"""From what a user writes to a dataset in memory, once per process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench.datasets.base import Dataset, DatasetInfo, GraphSet
+from bench.datasets.catalogue import DATASETS, OTHER_TU_SETS
+from bench.paths import plain_name
+from bench.registry import Choice, UserError, split_spec, unknown
+
+_loaded: dict[tuple[str, Path], GraphSet] = {}
+
+
+def resolve_dataset(spec: str, root: Path) -> Choice:
+    """The dataset a user means; its label is the same however it was written (`MUTAG` or `tu:name=MUTAG`)."""
+    name, settings = split_spec(spec)
+    registered = DATASETS.entries()
+    if name not in registered and ":" not in name:
+        others = OTHER_TU_SETS | present_tu_sets(root)
+        if name not in others:
+            raise unknown("dataset", name, {*registered, *others})
+        if settings:
+            raise UserError(f"{name} has no setting '{next(iter(settings))}'. It takes: no settings")
+        return Choice(name, {}, name)
+    choice = DATASETS.resolve(spec)
+    if choice.name != "tu":
+        return choice
+    bare = str(choice.settings["name"])
+    if not bare:
+        raise UserError("tu needs the name of a set; write tu:name=MUTAG")
+    return Choice(plain_name(bare, "dataset"), {}, bare)
+
+
+def present_tu_sets(root: Path) -> set[str]:
+    """The names under which TU data lies in the data root."""
+    return {path.parent.parent.name for path in (root / "tu").glob("[!.]*/raw/*_A.txt")}
+
+
+def cheap_info(spec: str, root: Path) -> DatasetInfo:
+    """What planning needs to know of a dataset, without loading it."""
+    return _make(resolve_dataset(spec, root)).info(root)
+
+
+def load_dataset(spec: str, root: Path) -> GraphSet:
+    """A dataset in memory. It is read from the data root or made on the spot, never downloaded."""
+    choice = resolve_dataset(spec, root)
+    key = (choice.label, root)
+    if key not in _loaded:
+        _loaded[key] = GraphSet.from_graphs(choice.label, _make(choice).load(root))
+    return _loaded[key]
+
+
+def forget_loaded() -> None:
+    """Drop what this process has loaded, after the files have changed."""
+    _loaded.clear()
+
+
+def _make(choice: Choice) -> Dataset:
+    if choice.name in DATASETS.entries() or ":" in choice.name:
+        dataset: Dataset = DATASETS.create(choice)
+        return dataset
+    from bench.datasets.tu import TUCollection
+
+    return TUCollection(choice.name)
