@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -16,6 +17,9 @@ from bench.registry import UserError
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+
+_UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)  # a data root that is shared and cannot be written to
 
 
 class TUCollection(Dataset):
@@ -52,7 +56,9 @@ def read_graphs(folder: Path) -> list[Data]:
             if not _is_processed(folder):  # another process may have done it meanwhile
                 shutil.rmtree(folder / "processed", ignore_errors=True)
             return _read(folder, folder / "processed")
-    except PermissionError:  # a data root that is shared and cannot be written to
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
         with tempfile.TemporaryDirectory(prefix="augbench-") as temporary:
             return _read(folder, Path(temporary))
 
