@@ -234,15 +234,16 @@ class Registry:
     def entries(self) -> dict[str, Entry]:
         """Every known plug-in; a third party's cannot take a built-in name."""
         if not self._discovered:
-            self._discovered = True
+            found: dict[str, Entry] = {}
             for point in importlib.metadata.entry_points(group=self.group):
-                origin = point.dist.name if point.dist else "entry point"
-                if point.name in self._entries:
+                origin, version = (point.dist.name, point.dist.version) if point.dist else ("entry point", "unknown")
+                if point.name in self._entries or point.name in found:
                     raise UserError(
                         f"{self.kind} '{point.name}' of {origin} is a name already taken; rename its entry point"
                     )
-                version = point.dist.version if point.dist else "unknown"
-                self._entries[point.name] = Entry(point.name, point.value, f"from {origin}", version, origin)
+                found[point.name] = Entry(point.name, point.value, f"from {origin}", version, origin)
+            self._entries |= found
+            self._discovered = True
         return self._entries
 
     def names(self) -> list[str]:

@@ -1,0 +1,65 @@
+"""The rooms of the house and the doors between them, as CONTRIBUTING.md draws them."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+OURS = ("augmenters", "bench", "models", "tables")
+MAY_IMPORT = {
+    "augmenters": {"augmenters", "models", "bench.registry"},
+    "models": {"models", "bench.registry"},
+    "tables": {"tables", "bench.registry"},
+    "bench": set(OURS),
+}
+
+
+def imported_by(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+@pytest.mark.parametrize("room", OURS)
+def test_a_room_imports_only_through_its_doors(room: str) -> None:
+    for path in sorted((ROOT / room).rglob("*.py")):
+        for name in imported_by(path):
+            if name.split(".")[0] in OURS:
+                allowed = any(name == door or name.startswith(f"{door}.") for door in MAY_IMPORT[room])
+                assert allowed, f"{path.relative_to(ROOT)} imports {name}"
+            if room == "tables":
+                assert name.split(".")[0] not in ("torch", "torch_geometric", "mlflow"), f"{path.name} imports {name}"
+
+
+def test_the_registry_is_a_leaf() -> None:
+    for name in imported_by(ROOT / "bench" / "registry.py"):
+        assert name.split(".")[0] in sys.stdlib_module_names
+    assert (ROOT / "bench" / "__init__.py").read_text() == ""
+
+
+def test_files_stay_small() -> None:
+    for room in (*OURS, "tests", "benchmarks"):
+        for path in (ROOT / room).rglob("*.py"):
+            assert len(path.read_text(encoding="utf-8").splitlines()) <= 300, path
+
+
+@pytest.mark.parametrize("words", [["--help"], ["list"], ["run", "--help"]])
+def test_help_and_lists_come_without_heavy_imports(words: list[str]) -> None:
+    code = (
+        "import sys; from bench.cli import main; sys.argv = ['bench', *sys.argv[1:]]\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        "heavy = {'torch', 'mlflow', 'pandas', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "gdm-acc" in done.stdout or "--" in done.stdout
