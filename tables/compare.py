@@ -1,0 +1,160 @@
+"""Ours against the paper's: cell by cell, whether the difference is within noise, and in sum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bench.registry import UserError
+from tables.formats import escape as markdown_escape
+from tables.formats import pipe_table
+from tables.grid import Request
+from tables.latex import environment
+from tables.paper import TRIALS, Contradiction, Number, contradictions, numbers
+from tables.selection import Index
+from tables.specs import LONG_NAMES
+from tables.statistics import LEVEL, Summary, summary
+from tables.wording import signed
+
+_QUANTILE = 1.959963984540054  # of the normal distribution, two-sided 95 %
+HEADS = ("Table", "Row", "Dataset", "k", "Ours", "Paper", "Difference", "Noise", "Verdict")
+WITHIN, OUTSIDE, OPEN = "within noise", "outside", "too few trials"
+
+
+class NothingToCompare(UserError):
+    """No number of the paper has one of ours to stand beside."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One number of the paper beside ours; in percent."""
+
+    theirs: Number
+    ours: Summary  # fractions
+    planned: int
+    contradictions: tuple[Contradiction, ...]
+
+    @property
+    def difference(self) -> float:
+        return 100 * self.ours.mean - self.theirs.mean
+
+    @property
+    def noise(self) -> float:
+        """Half of the 95 % interval of the difference: both standard errors combined, the paper's over 30 trials."""
+        return _QUANTILE * math.hypot(100 * self.ours.standard_error, self.theirs.std / math.sqrt(TRIALS))
+
+    @property
+    def verdict(self) -> str:
+        if math.isnan(self.noise):
+            return OPEN
+        return WITHIN if abs(self.difference) <= self.noise else OUTSIDE
+
+    def words(self) -> list[str]:
+        """The cells of one printed line."""
+        ours = f"{100 * self.ours.mean:.1f}"
+        ours += "" if math.isnan(self.ours.std) else f" ({100 * self.ours.std:.1f})"
+        ours += f" {self.ours.n}/{self.planned}" if self.ours.n < self.planned else ""
+        noise = "" if math.isnan(self.noise) else f"{self.noise:.1f}"
+        place = self.theirs.coordinate
+        return [
+            self.theirs.table,
+            self.theirs.row,
+            LONG_NAMES[place.dataset],
+            str(place.k),
+            ours,
+            f"{self.theirs.mean:.1f} ({self.theirs.std:.1f})",
+            signed(self.difference / 100),
+            noise,
+            self.verdict + (" !" if self.contradictions else ""),
+        ]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that could be compared, and how much of the paper that is."""
+
+    lines: tuple[Compared, ...]
+    missing: int
+    settings: str
+    conditions: tuple[str, ...]
+
+    @property
+    def touched(self) -> list[Contradiction]:
+        """The paper's contradictions that touch a compared cell, once each."""
+        return list(dict.fromkeys(found for line in self.lines for found in line.contradictions))
+
+    def verdicts(self) -> dict[str, int]:
+        return {name: sum(line.verdict == name for line in self.lines) for name in (WITHIN, OUTSIDE, OPEN)}
+
+    def sums(self) -> list[str]:
+        """The comparison in a few sentences."""
+        counts, n = self.verdicts(), len(self.lines)
+        mean = sum(line.difference for line in self.lines) / n
+        absolute = sum(abs(line.difference) for line in self.lines) / n
+        found = [
+            f"{counts[WITHIN]} of {n} compared numbers are within noise ({100 * LEVEL:.0f} % interval of the "
+            f"difference, both standard errors combined), {counts[OUTSIDE]} are outside"
+            + (f", {counts[OPEN]} have too few trials to tell." if counts[OPEN] else "."),
+            f"Ours minus the paper's: {mean:+.1f} points on average, {absolute:.1f} in absolute value.",
+        ]
+        if self.missing:
+            found.append(f"{self.missing} of the paper's {n + self.missing} numbers have no finished trial here.")
+        return found
+
+
+def compare(index: Index, request: Request, tables: Iterable[str] = ()) -> Comparison:
+    """Every number of the paper's tables that has trials; accuracy only, for the paper prints nothing else."""
+    if request.metric != "accuracy":
+        raise NothingToCompare(f"the paper has no {request.metric}; compare accuracy (leave out --metric)")
+    settings = request.settings[0]
+    wanted = set(tables)
+    chosen_numbers = [number for number in numbers() if not wanted or number.table in wanted]
+    chosen = index.choose(dict.fromkeys(n.coordinate for n in chosen_numbers), settings, request.pick)
+    mixed = index.check_agreement(chosen.values(), request.pick)
+    lines = []
+    for number in chosen_numbers:
+        key = chosen[number.coordinate]
+        values = index.results.values(key)
+        if len(values):
+            touching = tuple(c for c in contradictions() if c.touches(number.coordinate))
+            lines.append(Compared(number, summary(values), index.results.planned_trials(key), touching))
+    if not lines:
+        raise NothingToCompare(
+            f"no cell of the paper's tables has a finished trial with {settings} settings; "
+            "run one of its grids, such as: bench run --grid 10labelrate"
+        )
+    cells = [index.cells[key] for key in chosen.values() if key is not None]
+    conditions = [f"features: {', '.join(sorted({str(c['features']) for c in cells}))}"]
+    conditions.append(f"splits: {', '.join(sorted({str(c['splits']) for c in cells}))}")
+    conditions.append(f"training: {', '.join(sorted({str(c['training.preset']) for c in cells}))}")
+    return Comparison(tuple(lines), len(chosen_numbers) - len(lines), settings, (*conditions, *mixed))
+
+
+def contradiction_words(found: Contradiction) -> str:
+    """One contradiction as a sentence with its place."""
+    place = found.coordinate
+    tables = " and ".join(dict.fromkeys((found.table, found.other_table)))
+    where = (
+        f"{LONG_NAMES[place.dataset]}, k = {place.k}, {place.augmenter} on {place.backbone}, {place.readout} readout"
+    )
+    return f"{where} (table {tables}): {found.statement}."
+
+
+def markdown(comparison: Comparison) -> str:
+    """The comparison as a Markdown page."""
+    parts = ["# Ours and the paper's", "", *(f"- {markdown_escape(line)}" for line in comparison.sums())]
+    parts += [f"- {markdown_escape('; '.join(comparison.conditions))}", ""]
+    parts += [pipe_table(HEADS, [line.words() for line in comparison.lines]), ""]
+    if comparison.touched:
+        parts += ["## The paper's own contradictions among these cells (!)", ""]
+        parts += [f"- {markdown_escape(contradiction_words(found))}" for found in comparison.touched]
+    return "\n".join(parts) + "\n"
+
+
+def latex(comparison: Comparison) -> str:
+    """The comparison as a longtable with the sums above and the contradictions below."""
+    template = environment().get_template("compare.tex.j2")
+    return template.render(
+        comparison=comparison, heads=HEADS, contradictions=[contradiction_words(c) for c in comparison.touched]
+    )

@@ -1,0 +1,68 @@
+"""Filled tables as CSV (one line a cell, everything known about it) and as Markdown."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from tables.grid import Grid
+from tables.selection import Index
+from tables.wording import Shown, caption, notes, shown
+
+
+def tidy(grid: Grid, index: Index) -> pd.DataFrame:
+    """One line a cell: fractions and seconds, no rounding, with the comparison to plain training."""
+    lines: list[dict[str, Any]] = []
+    for line in grid.lines:
+        for entry in line.entries:
+            cell = index.cells.get(entry.key or "", {})
+            place, difference = entry.coordinate, entry.difference
+            facts: dict[str, Any] = {"table": grid.name, "row": line.name, "settings": line.settings}
+            facts |= {name: getattr(place, name) for name in ("dataset", "k", "augmenter", "backbone", "readout")}
+            facts |= {name: cell.get(name) for name in ("features", "splits")}
+            facts |= {"preset": cell.get("training.preset"), "cell": entry.key, "metric": grid.metric}
+            facts |= {"mean": entry.value.mean, "std": entry.value.std, "trials": entry.value.n}
+            facts |= {"planned": entry.planned, "best": entry.best, "tied_with_best": entry.tied}
+            for name in ("n", "mean", "low", "high", "p_wilcoxon", "p_corrected", "corrected_low", "corrected_high"):
+                value = getattr(difference, name) if difference else math.nan
+                facts[f"difference_{'trials' if name == 'n' else name}"] = value
+            facts |= {"difference_p_holm": entry.p_holm}
+            facts |= {"seconds_augment": entry.seconds_augment, "seconds_train": entry.seconds_train}
+            lines.append(facts)
+    return pd.DataFrame(lines)
+
+
+def markdown(grid: Grid, kind: str = "values") -> str:
+    """A pipe table with its caption above and the notes below."""
+    heads = [f"{c.span} {c.head}".strip() if c.span else c.head for c in grid.spec.columns]
+    rows = [[line.name, *(_cell(shown(entry, kind, grid.mark)) for entry in line.entries)] for line in grid.lines]
+    text = pipe_table([grid.spec.corner if grid.spec.corner != "k" else "", *heads], rows, raw_from=1)
+    below = "".join(f"\n- {escape(note)}" for note in notes(grid, kind))
+    return f"{escape(caption(grid, kind))}\n\n{text}\n{below}\n"
+
+
+def _cell(cell: Shown) -> str:
+    main = f"**{cell.main}**" if cell.bold else f"_{cell.main}_" if cell.underlined else cell.main
+    raised = " ".join(escape(word) for word in cell.raised)
+    return " ".join(part for part in (main, cell.spread, raised) if part)
+
+
+def pipe_table(heads: Sequence[str], rows: Sequence[Sequence[str]], raw_from: int | None = None) -> str:
+    """A Markdown table; cells from column `raw_from` on are Markdown already."""
+    lines = [_line([escape(head) for head in heads]), _line(["---"] + ["---:"] * (len(heads) - 1))]
+    for row in rows:
+        lines.append(_line([c if raw_from is not None and i >= raw_from else escape(c) for i, c in enumerate(row)]))
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def escape(text: str) -> str:
+    """Text that Markdown prints as it is: no markup, no HTML, no broken table."""
+    return re.sub(r"([\\`*_{}\[\]<>#|~$&])", r"\\\1", " ".join(text.split()))

@@ -1,0 +1,274 @@
+"""A specification filled with numbers: what every output format (LaTeX, CSV, Markdown, HTML) prints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import pandas as pd
+
+from bench.registry import UserError, unknown
+from tables.frame import METRICS
+from tables.selection import SETTINGS, Index, Pick
+from tables.specs import FIGURE, MEASURE, TABLES, Coordinate, Row, TableSpec, coordinates, full, generic
+from tables.statistics import ALPHA, Paired, Summary, holm, paired, summary
+
+MARKS = ("best", "ties", "significance")
+CUSTOM = "custom"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One number of a table with all that may be said about it; fractions, seconds."""
+
+    coordinate: Coordinate
+    settings: str
+    key: str | None
+    value: Summary
+    planned: int
+    difference: Paired | None = None  # to plain training on the same trials
+    p_holm: float = math.nan
+    seconds_augment: float = math.nan
+    seconds_train: float = math.nan
+    best: bool = False
+    tied: bool = False
+
+    @property
+    def incomplete(self) -> bool:
+        return self.value.n < self.planned
+
+    @property
+    def sign(self) -> str:
+        """`+` or `-` when the difference to plain training is significant after Holm's correction."""
+        if self.difference is None or math.isnan(self.p_holm) or self.p_holm >= ALPHA:
+            return ""
+        return "+" if self.difference.mean > 0 else "-"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of the table with its numbers."""
+
+    row: Row
+    name: str
+    settings: str
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class Context:
+    """Under which conditions the numbers of one table were measured, for its caption."""
+
+    splits: tuple[str, ...]
+    features: tuple[str, ...]
+    training: tuple[str, ...]
+    planned: tuple[int, ...]
+    mixed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A filled table."""
+
+    spec: TableSpec
+    groups: tuple[tuple[Line, ...], ...]
+    metric: str
+    mark: str
+    context: Context
+    suffix: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.spec.name}{self.suffix}"
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        return tuple(line for group in self.groups for line in group)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return tuple(entry for line in self.lines for entry in line.entries)
+
+
+@dataclass(frozen=True)
+class Request:
+    """How tables are to be filled."""
+
+    metric: str = "accuracy"
+    settings: tuple[str, ...] = ("default",)
+    mark: str = "best"
+    pick: Pick = field(default_factory=Pick)
+    strict: bool = False
+    suffix: str = ""
+
+    def __post_init__(self) -> None:
+        for kind, value, known in (("metric", self.metric, METRICS), ("mark", self.mark, MARKS)):
+            if value not in known:
+                raise unknown(kind, value, known)
+        for value in self.settings:
+            if value not in SETTINGS:
+                raise unknown("settings", value, SETTINGS)
+
+
+def specs_for(index: Index, names: Sequence[str], settings: Sequence[str]) -> list[TableSpec]:
+    """The tables asked for; without names every one of the paper's that has a cell, and `custom` for the rest."""
+    there = set(index.coordinates(settings))
+    beyond = there - set(full())
+    if not names:
+        names = [name for name in (*TABLES, FIGURE.name) if there & set(coordinates(name))]
+        names += [CUSTOM] if beyond else []
+        if not names:
+            raise UserError(f"there are no {' or '.join(settings)} cells yet; start with: bench run")
+    found: list[TableSpec] = []
+    for name in dict.fromkeys(names):
+        if name == CUSTOM:
+            found += _custom(there, beyond)
+        elif name == FIGURE.name:
+            shown = there & set(FIGURE.coordinates())
+            found += generic(name, shown or FIGURE.coordinates(), FIGURE.caption)
+        elif name in TABLES:
+            found.append(TABLES[name])
+        else:
+            raise unknown("table", name, (*TABLES, FIGURE.name, CUSTOM))
+    return found
+
+
+def _custom(there: set[Coordinate], beyond: set[Coordinate]) -> Iterable[TableSpec]:
+    """Cells that no specification of the paper names, with plain training beside them."""
+    if not beyond:
+        raise UserError("every cell is in one of the paper's tables; leave out the name 'custom'")
+    plain = {reference_of(place, there) for place in beyond}
+    caption = f"{MEASURE} by method, dataset and number of labeled graphs per class (k)."
+    return generic(CUSTOM, beyond | (plain & there), caption)
+
+
+def reference_of(place: Coordinate, there: Iterable[Coordinate]) -> Coordinate:
+    """Plain training on the same backbone: with the same readout where that was run, else with the mean."""
+    same = replace(place, augmenter="none")
+    return same if same in there else replace(same, readout="mean")
+
+
+def fill(index: Index, spec: TableSpec, request: Request) -> Grid:
+    """Look up every number of a table, compare it with plain training, and mark it."""
+    there = set(index.coordinates(request.settings))
+    wanted = dict.fromkeys(spec.coordinates())
+    wanted |= dict.fromkeys(reference_of(place, there) for place in spec.coordinates())
+    chosen = {name: index.choose(wanted, name, request.pick) for name in request.settings}
+    keys = [key for found in chosen.values() for key in found.values()]
+    mixed = index.check_agreement(keys, request.pick)
+    groups = []
+    for group in spec.groups:
+        lines = []
+        for row in group:
+            for settings in request.settings:
+                entries = (_entry(index, row.at(c), settings, chosen[settings], request, there) for c in spec.columns)
+                name = row.name if settings == "default" or len(request.settings) == 1 else f"{row.name} ({settings})"
+                lines.append(Line(row, name, settings, tuple(entries)))
+        groups.append(tuple(lines))
+    if request.strict:
+        _refuse_gaps(spec, groups)
+    groups = _with_holm(groups, request.settings)
+    marked = tuple(_with_marks(group, index, request) for group in groups)
+    shown = [chosen[entry.settings][entry.coordinate] for group in marked for line in group for entry in line.entries]
+    return Grid(spec, marked, request.metric, request.mark, _context(index, shown, mixed), request.suffix)
+
+
+def _entry(
+    index: Index,
+    place: Coordinate,
+    settings: str,
+    chosen: dict[Coordinate, str | None],
+    request: Request,
+    there: Iterable[Coordinate],
+) -> Entry:
+    results, key, reference = index.results, chosen[place], reference_of(place, there)
+    done = results.done(key)
+    values = results.values(key, request.metric)
+    difference = None
+    if len(values) and reference != place and chosen[reference] is not None:
+        difference = paired(values, results.values(chosen[reference], request.metric))
+    return Entry(
+        place,
+        settings,
+        key,
+        summary(values),
+        results.planned_trials(key),
+        difference,
+        seconds_augment=float(done["seconds.augment"].astype(float).mean()) if len(done) else math.nan,
+        seconds_train=float(done["seconds.train"].astype(float).mean()) if len(done) else math.nan,
+    )
+
+
+def _refuse_gaps(spec: TableSpec, groups: Iterable[tuple[Line, ...]]) -> None:
+    gaps = [e for group in groups for line in group for e in line.entries if e.key is None or e.incomplete]
+    if gaps:
+        first = gaps[0]
+        state = "was never run" if first.key is None else f"has {first.value.n} of {first.planned} trials"
+        raise UserError(
+            f"table {spec.name} has {len(gaps)} cells without all their trials (first: {first.coordinate} {state}); "
+            "run them, or leave out --strict"
+        )
+
+
+def _with_holm(groups: Sequence[tuple[Line, ...]], settings: Sequence[str]) -> list[tuple[Line, ...]]:
+    """Correct for the number of methods compared in one column under the same settings."""
+    lines = [line for group in groups for line in group]
+    columns = range(len(lines[0].entries))
+    adjusted: dict[tuple[int, int], float] = {}
+    for column in columns:
+        for kind in settings:
+            rows = [place for place, line in enumerate(lines) if line.settings == kind]
+            differences = [lines[row].entries[column].difference for row in rows]
+            corrected = holm([d.p_wilcoxon if d else math.nan for d in differences])
+            adjusted |= {(row, column): p for row, p in zip(rows, corrected, strict=True)}
+    place = iter(range(len(lines)))
+    return [tuple(_line_with_p(line, next(place), adjusted) for line in group) for group in groups]
+
+
+def _line_with_p(line: Line, row: int, adjusted: dict[tuple[int, int], float]) -> Line:
+    entries = tuple(replace(entry, p_holm=adjusted[row, column]) for column, entry in enumerate(line.entries))
+    return replace(line, entries=entries)
+
+
+def shown_percent(fraction: float) -> str:
+    """A fraction as the tables print it."""
+    return f"{100 * fraction:.1f}"
+
+
+def _with_marks(group: tuple[Line, ...], index: Index, request: Request) -> tuple[Line, ...]:
+    """Find the best of each column in one group of rows; a group of one has no best."""
+    entries = [list(line.entries) for line in group]
+    for column in range(len(entries[0]) if len(group) > 1 else 0):
+        there = [row for row in range(len(group)) if entries[row][column].value.n]
+        if len(there) < 2:
+            continue
+        top = max(there, key=lambda row: entries[row][column].value.mean)
+        highest = shown_percent(entries[top][column].value.mean)
+        best = [row for row in there if shown_percent(entries[row][column].value.mean) == highest]
+        others = [row for row in there if row not in best]
+        against = [_against(index, entries[top][column], entries[row][column], request.metric) for row in others]
+        tied = {row for row, p in zip(others, holm(against), strict=True) if math.isnan(p) or p >= ALPHA}
+        for row in there:
+            entries[row][column] = replace(entries[row][column], best=row in best, tied=row in tied)
+    return tuple(replace(line, entries=tuple(found)) for line, found in zip(group, entries, strict=True))
+
+
+def _against(index: Index, best: Entry, other: Entry, metric: str) -> float:
+    values: pd.Series[float] = index.results.values(best.key, metric)
+    return paired(values, index.results.values(other.key, metric)).p_wilcoxon
+
+
+def _context(index: Index, keys: Iterable[str | None], mixed: Sequence[str]) -> Context:
+    held = [key for key in dict.fromkeys(keys) if key is not None]
+    cells = [index.cells[key] for key in held]
+    training = dict.fromkeys(
+        f"{c['training.preset']}" + ("" if c["tuned"] else f" ({int(c['training.epochs'])} epochs)") for c in cells
+    )
+    return Context(
+        tuple(sorted({str(c["splits"]) for c in cells})),
+        tuple(sorted({str(c["features"]) for c in cells}, key=lambda name: (name != "native", name))),
+        tuple(training),
+        tuple(sorted({index.results.planned_trials(key) for key in held})),
+        tuple(mixed),
+    )

@@ -1,0 +1,274 @@
+"""One self-contained HTML page about a workspace: no network, light and dark, every foreign name escaped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from bench.registry import UserError
+from tables import figures
+from tables.compare import Comparison, NothingToCompare, compare, contradiction_words
+from tables.frame import Results
+from tables.grid import Entry, Grid, Request, fill, reference_of, specs_for
+from tables.latex import TEMPLATES
+from tables.selection import Index, Pick, social_features
+from tables.specs import LONG_NAMES, Coordinate, method_name
+from tables.statistics import paired, summary
+from tables.wording import KINDS, NOUNS, caption, notes, seconds, shown, signed
+
+_INK = "#010203"  # stands for the page's text colour in the drawings
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The lines of some datasets, with the ranks of the methods over them."""
+
+    panels: list[tuple[str, Markup]]
+    legend: list[tuple[str, Markup]]
+    hollow: bool
+    diagrams: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Section:
+    """Everything under one kind of node features, which no table may mix."""
+
+    title: str
+    anchor: str
+    grids: list[Grid]
+    figures: list[Drawing]
+    comparison: Comparison | None
+    cells: list[dict[str, Any]]
+
+
+def render(results: Results, requests: Sequence[Request], title: str = "augbench report") -> str:
+    """The whole page: a part for each request."""
+    index = Index(results)
+    if not len(results.trials):
+        raise UserError("there are no trials to report on yet; start with: bench run")
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.globals |= {
+        "shown": shown,
+        "caption": caption,
+        "notes": notes,
+        "kinds": KINDS,
+        "contradiction_words": contradiction_words,
+        "seconds": seconds,
+    }
+    return environment.get_template("report.html.j2").render(
+        title=title,
+        style=Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
+        script=Markup((TEMPLATES / "report.js").read_text(encoding="utf-8")),
+        noun=NOUNS[requests[0].metric],
+        settings=" and ".join(requests[0].settings),
+        facts=_facts(results),
+        sections=[_section(index, part, name) for name, part in _variants(results, requests)],
+        costs=_costs(results),
+        failures=_failures(results),
+        skipped=[(_skipped_words(item), str(item.get("reason", ""))) for item in results.skipped],
+        provenance=[_flatten(entry) for entry in results.provenance],
+    )
+
+
+def _variants(results: Results, requests: Sequence[Request]) -> list[tuple[str, Request]]:
+    """A section for each kind of made-up features, unless the user picked some."""
+    kinds = social_features(results)
+    first = requests[0]
+    if "features" in first.pick.where or len(kinds) < 2:
+        return [(request.pick.where.get("features", ""), request) for request in requests]
+    return [(kind, replace(first, pick=Pick({**first.pick.where, "features": kind}, first.pick.mix))) for kind in kinds]
+
+
+def _section(index: Index, request: Request, name: str) -> Section:
+    grids = [fill(index, spec, request) for spec in specs_for(index, (), request.settings)]
+    grids = [grid for grid in grids if any(entry.value.n for entry in grid.entries)]
+    anchor = "".join(letter if letter.isalnum() else "-" for letter in name) or "results"
+    datasets = sorted({str(name) for name in index.results.cells["dataset"]})
+    parts = [[d for d in datasets if d in LONG_NAMES], [d for d in datasets if d not in LONG_NAMES]]
+    drawn = [_drawing(index, request, part, f"{anchor}{place}") for place, part in enumerate(parts) if part]
+    try:
+        comparison = compare(index, replace(request, settings=request.settings[:1]))
+    except NothingToCompare:
+        comparison = None
+    title = f"Features: {name}" if name else "Results"
+    return Section(title, anchor, grids, [d for d in drawn if d], comparison, _cells(index, request))
+
+
+def _drawing(index: Index, request: Request, datasets: Sequence[str], salt: str) -> Drawing | None:
+    try:
+        data = figures.curves(index, request, datasets=datasets)
+    except figures.NothingToDraw:
+        return None
+    rates = figures.ranking_rates(data)
+    return Drawing(
+        [(LONG_NAMES.get(d, d), _panel(data, d, f"{salt}-p{i}")) for i, d in enumerate(data.datasets)],
+        [(method, _swatch(style)) for method, style in data.styles("currentColor").items()],
+        bool((data.points["trials"] < data.points["planned"]).any()),
+        [_diagram(data, k, salt, k == (10 if 10 in rates else rates[-1])) for k in rates],
+    )
+
+
+def _panel(data: figures.Curves, dataset: str, salt: str) -> Markup:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    colours = {f"{part}.color": _INK for part in ("text", "xtick", "ytick")}
+    rc = {"font.size": 10, "axes.labelcolor": _INK, "axes.edgecolor": _INK, **colours}
+    with mpl.rc_context(rc):
+        figure = Figure(figsize=(4.4, 3.2), layout="constrained")
+        figures.draw_panel(figure.subplots(), data, dataset, _INK)
+        return Markup(figures.inline_svg(figure, salt, _INK))
+
+
+def _swatch(style: figures.Style) -> Markup:
+    """A short piece of a method's line with its marker, for the legend."""
+    from matplotlib.figure import Figure
+
+    ink = _INK if style.colour == "currentColor" else style.colour
+    figure = Figure(figsize=(0.5, 0.16))
+    ax = figure.add_axes((0, 0, 1, 1))
+    ax.set_axis_off()
+    (line,) = ax.plot([0, 1, 2], [0, 0, 0], color=ink, linewidth=1.3)
+    line.set_dashes(style.dashes or (None, None))
+    ax.plot([1], [0], marker=style.marker, color=ink, markersize=6)
+    return Markup(figures.inline_svg(figure, f"swatch-{style.marker}-{style.colour.strip('#')}", _INK))
+
+
+def _diagram(data: figures.Curves, k: int, anchor: str, unfolded: bool) -> dict[str, Any]:
+    found = figures.rank_methods(data, k)
+    assert found is not None  # ranking_rates offers no other label rate
+    drawn = figures.critical_difference_figure(found, _INK)
+    return {
+        "k": k,
+        "open": unfolded,
+        "svg": Markup(figures.inline_svg(drawn, f"{anchor}-cd{k}", _INK)),
+        "blocks": [LONG_NAMES.get(name, name) for name in found.blocks],
+        "dropped": [*found.dropped_blocks, *found.dropped_methods],
+        "friedman": found.p_friedman,
+        "few": len(found.blocks) < 6,
+    }
+
+
+def _cells(index: Index, request: Request) -> list[dict[str, Any]]:
+    """Every cell of the section in a long list, with its difference to plain training."""
+    found = []
+    for settings in request.settings:
+        there = index.coordinates([settings])
+        wanted = dict.fromkeys([*there, *(reference_of(place, set(there)) for place in there)])
+        chosen = index.choose(wanted, settings, request.pick)
+        for place in sorted(there):
+            if chosen[place] is not None:
+                found.append(_cell(index, request, settings, place, chosen, set(there)))
+    return found
+
+
+def _cell(
+    index: Index,
+    request: Request,
+    settings: str,
+    place: Coordinate,
+    chosen: Mapping[Coordinate, str | None],
+    there: set[Coordinate],
+) -> dict[str, Any]:
+    key, reference, results = chosen[place], reference_of(place, there), index.results
+    values, done, cell = results.values(key, request.metric), results.done(key), index.cells[str(key)]
+    entry = Entry(place, settings, key, summary(values), results.planned_trials(key))
+    difference = None
+    if reference != place and chosen[reference] is not None:
+        difference = paired(values, results.values(chosen[reference], request.metric))
+    density = float(done["generated.density"].astype(float).mean()) if "generated.density" in done else math.nan
+    return {
+        "place": place,
+        "method": method_name(place.augmenter, place.backbone, place.readout),
+        "settings": settings,
+        "features": cell["features"],
+        "splits": cell["splits"],
+        "entry": entry,
+        "difference": difference if difference is not None and difference.n else None,
+        "difference_text": signed(difference.mean) if difference is not None and difference.n else "",
+        "density": density,
+    }
+
+
+def _facts(results: Results) -> list[tuple[str, str]]:
+    status = results.trials["status"].value_counts()
+    planned = sum(len(found) for found in results.planned.values())
+    spent = results.trials[["seconds.augment", "seconds.train"]].astype(float).sum().sum()
+    datasets = sorted(results.cells["dataset"].unique())
+    done = int(status.get("done", 0))
+    found = [
+        ("trials finished", f"{done} of {planned}"),
+        ("cells", str(len(results.cells))),
+        ("datasets", ", ".join(LONG_NAMES.get(name, name) for name in datasets)),
+        ("grids", ", ".join(results.grids) or "none planned"),
+        ("hours of augmentation and training", f"{spent / 3600:.1f}"),
+    ]
+    for name in ("failed", "diverged", "skipped"):
+        if status.get(name, 0):
+            found.append((f"trials {name}", str(int(status[name]))))
+    if "finished" in results.trials and results.trials["finished"].notna().any():
+        found.append(("last trial", str(results.trials["finished"].dropna().astype(str).max())[:16].replace("T", " ")))
+    return found
+
+
+def _costs(results: Results) -> list[dict[str, Any]]:
+    frame = results.tidy()
+    frame = frame[frame["status"] == "done"]
+    found = []
+    for (dataset, augmenter, backbone), part in frame.groupby(["dataset", "augmenter", "backbone"]):
+        augment, train = part["seconds.augment"].astype(float), part["seconds.train"].astype(float)
+        found.append(
+            {
+                "dataset": LONG_NAMES.get(str(dataset), str(dataset)),
+                "augmenter": augmenter,
+                "backbone": backbone,
+                "trials": len(part),
+                "augment": augment.mean(),
+                "train": train.mean(),
+                "total": float(augment.sum() + train.sum()) / 3600,
+            }
+        )
+    return found
+
+
+def _failures(results: Results) -> list[dict[str, Any]]:
+    """Trials that came to nothing, by reason, with the first place where it happened."""
+    frame = results.tidy()
+    frame = frame[frame["status"] != "done"].copy()
+    frame["reason"] = frame["reason"].fillna("no reason recorded").astype(str)
+    found = []
+    for (status, reason), part in frame.groupby(["status", "reason"]):
+        first = part.iloc[0]
+        where = f"{first['dataset']} k={first['k']} {first['augmenter']} {first['backbone']} {first['readout']}"
+        where += f", fold {first['fold']}, repeat {first['repeat']}"
+        found.append({"status": status, "reason": reason, "count": len(part), "first": where})
+    return sorted(found, key=lambda item: -item["count"])
+
+
+def _skipped_words(item: Mapping[str, Any]) -> str:
+    cell = item.get("cell")
+    if not isinstance(cell, Mapping):
+        return str(cell)
+    return " ".join(f"{k}={v['label'] if isinstance(v, Mapping) and 'label' in v else v}" for k, v in cell.items())
+
+
+def _flatten(entry: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for name, value in entry.items():
+        if isinstance(value, Mapping):
+            found += _flatten(value, f"{prefix}{name}.")
+        else:
+            words: Sequence[str] = value if isinstance(value, list) else [value]
+            found.append((f"{prefix}{name}", ", ".join(map(str, words))))
+    return found

@@ -1,0 +1,190 @@
+"""Which cell of the ledger stands at a coordinate of a table.
+
+A ledger may hold the same coordinate twice: other features, other splits, another preset, an older version of the
+code. Nothing here chooses in silence. Either one cell is left after what the user picked, or the error names the
+choices; and all cells of one table have to agree, or the user names what may differ (and the table says so).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from bench.registry import UserError, show, unknown
+from tables.frame import PARTS, Results
+from tables.specs import DEFINING_SETTINGS, Coordinate
+
+SETTINGS = ("default", "tuned")
+PUBLISHED = "published"  # any split family that is not the harness's own
+OWN_SPLITS = "stratified"
+_VERSIONED = (*PARTS, "dataset")
+
+
+@dataclass(frozen=True)
+class Pick:
+    """What the user chose: values of facets (`latest` is allowed), and facets that may differ within a table."""
+
+    where: Mapping[str, str] = field(default_factory=dict)
+    mix: frozenset[str] = frozenset()
+
+
+def facets(results: Results) -> dict[str, str]:
+    """The names by which cells can be picked apart, and the column behind each."""
+    names = {"features": "features", "splits": "splits"}
+    for column in results.cells.columns:
+        group, _, name = str(column).partition(".")
+        if group == "training":
+            names[name] = str(column)
+        elif group == "versions":
+            names[f"{name}-version" if name in _VERSIONED else name] = str(column)
+    return names
+
+
+def base_label(cell: Mapping[str, Any], part: str) -> str:
+    """The label under which a cell looks for its row: a tuned one stands for what it was tuned from."""
+    label = str(cell[part])
+    if not cell["tuned"]:
+        return label
+    if part == "augmenter" and isinstance(cell.get("tuned_from"), str):
+        return str(cell["tuned_from"])
+    name, _, settings = label.partition(":")
+    kept = [item for item in settings.split(",") if item.partition("=")[0] in DEFINING_SETTINGS]
+    return f"{name}:{','.join(kept)}" if kept else name
+
+
+class Index:
+    """The cells of a ledger by coordinate and settings."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+        self.facets = facets(results)
+        self.cells: dict[str, dict[str, Any]] = {
+            str(key): {str(n): v for n, v in row.items()} for key, row in results.cells.to_dict(orient="index").items()
+        }
+        self._at: dict[tuple[Coordinate, str], list[str]] = {}
+        for key, cell in self.cells.items():
+            place = Coordinate(str(cell["dataset"]), int(cell["k"]), *(base_label(cell, part) for part in PARTS))
+            self._at.setdefault((place, SETTINGS[int(cell["tuned"])]), []).append(key)
+        finished = results.trials.get("finished")
+        self._newest: dict[str, Any] = {}
+        if finished is not None:
+            newest = finished.astype(str).groupby(results.trials["cell"]).max()
+            self._newest = {str(key): value for key, value in newest.items()}
+
+    def coordinates(self, settings: Sequence[str] = SETTINGS) -> list[Coordinate]:
+        """Every coordinate that has a cell."""
+        return list(dict.fromkeys(place for place, kind in self._at if kind in settings))
+
+    def choose(self, wanted: Iterable[Coordinate], settings: str, pick: Pick) -> dict[Coordinate, str | None]:
+        """The one cell for each coordinate, None where there is none."""
+        for name in (*pick.where, *pick.mix):
+            if name not in self.facets:
+                raise unknown("property of cells", name, self.facets)
+        return {place: self._one(place, settings, pick) for place in wanted}
+
+    def _one(self, place: Coordinate, settings: str, pick: Pick) -> str | None:
+        keys = self._at.get((place, settings), [])
+        for name, value in pick.where.items():
+            keys = self._narrow(keys, name, value)
+        if len(keys) > 1:
+            raise self._ambiguous(f"{place} ({settings})", keys)
+        return keys[0] if keys else None
+
+    def _narrow(self, keys: list[str], name: str, value: str) -> list[str]:
+        column = self.facets[name]
+        if value == "latest":
+            newest = max((self._newest.get(key, "") for key in keys), default="")
+            values = {show(self.cells[key][column]) for key in keys if self._newest.get(key, "") == newest}
+            return [key for key in keys if show(self.cells[key][column]) in values]
+        found = [key for key in keys if _matches(self.cells[key], name, column, value)]
+        return found or [key for key in keys if _is_beside(self.cells[key], name, value)]
+
+    def _ambiguous(self, what: str, keys: Sequence[str]) -> UserError:
+        for name, column in self.facets.items():
+            values = _values(self.cells[key][column] for key in keys)
+            if len(values) > 1:
+                option = f"--{name}" if name in ("features", "splits", "preset") else f"--where {name}="
+                glue = " " if option.endswith(name) else ""
+                return UserError(
+                    f"{what} has {len(keys)} cells that differ in {name} ({', '.join(values)}); "
+                    f"choose one with {option}{glue}{values[0]}"
+                )
+        settings = _values(self.cells[key][f"{part}.settings"] for key in keys for part in PARTS)
+        return UserError(
+            f"{what} has {len(keys)} cells with other settings of the method ({'; '.join(settings)}); "
+            "keep one of them in a workspace of its own"
+        )
+
+    def check_agreement(self, keys: Iterable[str | None], pick: Pick) -> list[str]:
+        """Refuse a table of unlike cells; what the user lets differ comes back as words for the caption."""
+        seen: dict[tuple[str, str], set[str]] = {}
+        for key in keys:
+            if key is not None:
+                for scope, value in self._facts(self.cells[key]):
+                    seen.setdefault(scope, set()).add(value)
+        mixed: dict[str, set[str]] = {}
+        for (name, within), values in seen.items():
+            if len(values) == 1:
+                continue
+            if name not in pick.mix:
+                where = f" of {within}" if within else ""
+                raise UserError(
+                    f"one table cannot hold cells of different {name}{where} ({', '.join(sorted(values))}); choose "
+                    f"with --where {name}={min(values)}, or allow it with --mix {name}"
+                )
+            mixed.setdefault(name, set()).update(values)
+        return [f"{name}: {', '.join(sorted(values))}" for name, values in sorted(mixed.items())]
+
+    def _facts(self, cell: Mapping[str, Any]) -> list[tuple[tuple[str, str], str]]:
+        """What has to agree, each with the scope in which it has to: the whole table, one dataset, one method."""
+        facts = []
+        for name, column in self.facets.items():
+            value, scope = show(_plain(cell[column])), ""
+            if name == "features":
+                scope = "" if value != "native" else str(cell["dataset"])
+                facts.append((("features", str(cell["dataset"])), value))
+            elif name == "splits":
+                own = value == OWN_SPLITS
+                facts.append((("splits", ""), OWN_SPLITS if own else PUBLISHED))
+                scope = "social datasets" if value.startswith("COLLABORATIVE") else str(cell["dataset"])
+            elif name.endswith("-version"):
+                part = name.removesuffix("-version")
+                scope = str(cell["dataset"] if part == "dataset" else cell[f"{part}.name"])
+            elif column.startswith("training.") and name != "preset" and cell["tuned"]:
+                continue  # what was tuned differs by design
+            facts.append(((name, scope), value))
+        return facts
+
+
+def _matches(cell: Mapping[str, Any], name: str, column: str, value: str) -> bool:
+    held = show(_plain(cell[column]))
+    return held == value or (name == "splits" and value == PUBLISHED and held != OWN_SPLITS)
+
+
+def _is_beside(cell: Mapping[str, Any], name: str, value: str) -> bool:
+    """Whether a pick says nothing about this cell: social features about a set with native ones, and so on."""
+    if name == "features":
+        return bool(cell["features"] == "native")
+    if name == "splits":
+        social = str(cell["splits"]).startswith("COLLABORATIVE")
+        return (value.startswith("COLLABORATIVE") and cell["splits"] == "CHEMICAL") or (value == "CHEMICAL" and social)
+    return name.endswith("-version")
+
+
+def _plain(value: Any) -> Any:
+    """A missing value as None, a whole float as an int: the same words from a ledger and from a parquet file."""
+    if value is None or (isinstance(value, float) and pd.isna(value)):
+        return None
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _values(values: Iterable[Any]) -> list[str]:
+    return sorted({show(_plain(value)) for value in values})
+
+
+def social_features(results: Results) -> list[str]:
+    """The kinds of made-up node features in the ledger: each asks for a table of its own."""
+    return sorted({str(value) for value in results.cells["features"].dropna()} - {"native"})

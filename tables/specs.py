@@ -1,0 +1,266 @@
+"""The paper's tables and its figure as specifications.
+
+A specification lists the rows and columns of what is printed, so it *is* the list of cells that have to be run:
+`coordinates("GAE")` feeds the runner and the renderer alike. Standard library only, because the command line reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from bench.registry import UserError, unknown
+
+LABEL_RATES = (2, 3, 5, 10, 25, 50)
+MEASURE = "{measure}"  # where a caption names the metric and its spread
+
+
+@dataclass(frozen=True, order=True)
+class Coordinate:
+    """Where a number stands: everything of a cell that the paper's tables vary."""
+
+    dataset: str
+    k: int
+    augmenter: str
+    backbone: str = "gcn"
+    readout: str = "mean"
+
+    def __str__(self) -> str:
+        return f"{self.dataset} k={self.k} {self.augmenter} {self.backbone} {self.readout}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One printed row: the name it carries and the method behind it."""
+
+    name: str
+    augmenter: str
+    backbone: str = "gcn"
+    readout: str = "mean"
+
+    def at(self, column: Column) -> Coordinate:
+        return Coordinate(column.dataset, column.k, self.augmenter, self.backbone, self.readout)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One printed column; neighbours with the same `span` share that heading above their own."""
+
+    dataset: str
+    k: int
+    head: str
+    span: str = ""
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """A table: groups of rows (a rule between them; the best is sought within each) by columns."""
+
+    name: str
+    caption: str
+    groups: tuple[tuple[Row, ...], ...]
+    columns: tuple[Column, ...]
+    corner: str = ""
+    resize: bool = True
+
+    @property
+    def label(self) -> str:
+        return f"table:{self.name}"
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        return tuple(row for group in self.groups for row in group)
+
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        return tuple(row.at(column) for row in self.rows for column in self.columns)
+
+    def spans(self) -> list[tuple[str, int]]:
+        """The headings above the columns' own, each with the number of columns under it."""
+        found: list[tuple[str, int]] = []
+        for column in self.columns:
+            if found and found[-1][0] == column.span:
+                found[-1] = (column.span, found[-1][1] + 1)
+            else:
+                found.append((column.span, 1))
+        return found
+
+
+@dataclass(frozen=True)
+class FigureSpec:
+    """A figure of one panel per dataset: a line per method over the label rates."""
+
+    name: str
+    caption: str
+    panels: tuple[tuple[str, str], ...]  # dataset, title
+    rates: tuple[int, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def label(self) -> str:
+        return f"fig:{self.name}"
+
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        return tuple(
+            row.at(Column(dataset, k, str(k))) for dataset, _ in self.panels for k in self.rates for row in self.rows
+        )
+
+
+LONG_NAMES = {
+    "PROTEINS": "Proteins",
+    "NCI1": "NCI1",
+    "DD": "D&D",
+    "IMDB-BINARY": "IMDB-Binary",
+    "IMDB-MULTI": "IMDB-Multi",
+    "REDDIT-MULTI-5K": "Reddit-5K",
+}
+SHORT_NAMES = {**LONG_NAMES, "IMDB-BINARY": "IMDB-B", "IMDB-MULTI": "IMDB-M", "REDDIT-MULTI-5K": "Reddit"}
+
+METHODS = (
+    Row("GCN", "none"),
+    Row("DropNode", "dropnode"),
+    Row("DropEdge", "dropedge"),
+    Row("SoftEdge", "softedge"),
+    Row("M-Mixup", "m-mixup"),
+    Row("G-Mixup", "g-mixup"),
+    Row("GDM Acc", "gdm-acc"),
+    Row("GDM Unc", "gdm-unc"),
+)
+
+
+def _by_label_rate(*datasets: str) -> tuple[Column, ...]:
+    return tuple(Column(dataset, k, str(k), LONG_NAMES[dataset]) for dataset in datasets for k in (2, 3, 5, 10))
+
+
+def _without(head: str, augmenter: str) -> tuple[Row, ...]:
+    left_out = (("Low", "low"), ("Med", "med"), ("High", "high"))
+    variants = tuple(Row(f"w/o {name} Diff", f"{augmenter}:without={value}") for name, value in left_out)
+    return (Row(head, augmenter), *variants)
+
+
+def _readouts(short: str, augmenter: str) -> tuple[Row, ...]:
+    names = (("Mean", "mean"), ("Add", "add"), ("Max", "max"))
+    return tuple(Row(f"{short} {name}", augmenter, readout=readout) for name, readout in names)
+
+
+def _on_backbone(name: str, backbone: str) -> tuple[Row, ...]:
+    rows = ((name, "none"), ("GDM Acc", "gdm-acc"), ("GDM Unc", "gdm-unc"))
+    return tuple(Row(shown, augmenter, backbone) for shown, augmenter in rows)
+
+
+TABLES: dict[str, TableSpec] = {
+    spec.name: spec
+    for spec in (
+        TableSpec(
+            "10labelrate",
+            f"{MEASURE} on 6 graph classification benchmark datasets with 10 labeled graphs per class.",
+            (METHODS,),
+            tuple(Column(dataset, 10, head) for dataset, head in SHORT_NAMES.items()),
+            corner="Dataset",
+            resize=False,
+        ),
+        TableSpec(
+            "Match",
+            f"Ablation study results on the impact of Balanced Graph Sampling in terms of {MEASURE} "
+            "with a few labeled graphs per class (2, 3, 5, 10).",
+            ((Row("GDM Rand", "gdm-rand"),), _without("GDM Acc", "gdm-acc"), _without("GDM Unc", "gdm-unc")),
+            _by_label_rate("DD", "IMDB-MULTI"),
+        ),
+        TableSpec(
+            "GAE",
+            f"Ablation study results on the impact of Graph Structural Auto-encoder in terms of {MEASURE}.",
+            (
+                (Row("GCN", "none"),),
+                (Row("GSAE Acc", "gdm-acc"), Row("VGSAE Acc", "gdm-acc:encoder=vgsae")),
+                (Row("GSAE Unc", "gdm-unc"), Row("VGSAE Unc", "gdm-unc:encoder=vgsae")),
+            ),
+            _by_label_rate("PROTEINS", "IMDB-BINARY"),
+        ),
+        TableSpec(
+            "GNN_Baseline",
+            f"Ablation study results on the impact of GNN baselines in terms of {MEASURE}.",
+            (_on_backbone("GIN", "gin"), _on_backbone("GAT", "gat")),
+            _by_label_rate("IMDB-BINARY", "IMDB-MULTI"),
+        ),
+        TableSpec(
+            "Pool",
+            f"Ablation study results on the impact of graph readout function in terms of {MEASURE}.",
+            (_readouts("Acc", "gdm-acc"), _readouts("Unc", "gdm-unc")),
+            _by_label_rate("PROTEINS", "IMDB-BINARY"),
+        ),
+    )
+}
+
+FIGURE = FigureSpec(
+    "main_exp",
+    f"{MEASURE} on graph classification benchmark datasets with few labeled graphs per class.",
+    tuple((dataset, LONG_NAMES[dataset]) for dataset in ("DD", "NCI1", "PROTEINS"))
+    + tuple((dataset, LONG_NAMES[dataset]) for dataset in ("IMDB-BINARY", "IMDB-MULTI", "REDDIT-MULTI-5K")),
+    LABEL_RATES,
+    METHODS,
+)
+
+NAMES = (*TABLES, FIGURE.name)
+# settings that name a row of the paper of their own, so that a tuned cell keeps them when it looks for its row
+DEFINING_SETTINGS = frozenset(
+    part.partition("=")[0]
+    for spec in TABLES.values()
+    for row in spec.rows
+    for part in row.augmenter.partition(":")[2].split(",")
+    if part
+)
+
+
+def coordinates(name: str) -> tuple[Coordinate, ...]:
+    """The cells that one table or the figure needs; `full` for the union of them all."""
+    if name == "full":
+        return full()
+    if name == FIGURE.name:
+        return FIGURE.coordinates()
+    if name not in TABLES:
+        raise unknown("table", name, (*NAMES, "full"))
+    return TABLES[name].coordinates()
+
+
+def full() -> tuple[Coordinate, ...]:
+    """Every cell of the paper, once, in the order in which the tables name them."""
+    return tuple(dict.fromkeys(c for name in NAMES for c in coordinates(name)))
+
+
+def method_name(augmenter: str, backbone: str = "gcn", readout: str = "mean") -> str:
+    """The paper's name of a method, or its label with whatever is not the paper's usual backbone and readout."""
+    named = {(row.augmenter, row.backbone, row.readout): row.name for row in METHODS}
+    if (augmenter, backbone, readout) in named:
+        return named[augmenter, backbone, readout]
+    if augmenter == "none" and readout == "mean":
+        return backbone.upper()
+    short = next((row.name for row in METHODS if row.augmenter == augmenter and augmenter != "none"), augmenter)
+    short = "GDM Rand" if augmenter == "gdm-rand" else short
+    extras = [part for part, usual in ((backbone, "gcn"), (readout, "mean")) if part != usual]
+    return f"{short} ({', '.join(extras)})" if extras else short
+
+
+def generic(name: str, cells: Iterable[Coordinate], caption: str, widest: int = 8) -> Iterator[TableSpec]:
+    """Tables for any cells at all: methods by dataset and label rate, a new table when one grows too wide."""
+    wanted = sorted(set(cells))
+    if not wanted:
+        raise UserError(f"there is no cell for the table '{name}'; run a grid first")
+    methods: dict[tuple[str, str], dict[str, None]] = {}
+    known = {row.augmenter: place for place, row in enumerate(METHODS)}
+    for cell in sorted(wanted, key=lambda c: (known.get(c.augmenter, len(known)), c.augmenter)):
+        methods.setdefault((cell.backbone, cell.readout), {})[cell.augmenter] = None
+    groups = tuple(
+        tuple(Row(method_name(augmenter, *place), augmenter, *place) for augmenter in methods[place])
+        for place in sorted(methods, key=lambda p: (p != ("gcn", "mean"), p))
+    )
+    order = {dataset: place for place, (dataset, _) in enumerate(FIGURE.panels)}
+    columns: dict[str, list[Column]] = {}
+    for dataset, k in sorted({(c.dataset, c.k) for c in wanted}, key=lambda d: (order.get(d[0], len(order)), d)):
+        columns.setdefault(dataset, []).append(Column(dataset, k, str(k), LONG_NAMES.get(dataset, dataset)))
+    pages: list[list[Column]] = [[]]
+    for block in columns.values():
+        if pages[-1] and len(pages[-1]) + len(block) > widest:
+            pages.append([])
+        pages[-1].extend(block)
+    for number, page in enumerate(pages, start=1):
+        title = name if len(pages) == 1 else f"{name}-{number}"
+        yield TableSpec(title, caption, groups, tuple(page), corner="k")
