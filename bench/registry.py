@@ -80,10 +80,9 @@ class Setting:
         """The value in this setting's type, or an error that says what would be right."""
         try:
             return self._convert(value)
-        except ValueError:
-            raise UserError(
-                f"{owner}: {self.name}={show(value)} is not valid; {self.name} takes {self.domain}"
-            ) from None
+        except (ValueError, KeyError, OverflowError):
+            reason = f"{self.name}={show(value)} is not valid; it takes {self.domain}"
+            raise UserError(f"{owner}: {reason}") from None
 
     def _convert(self, value: Any) -> Scalar:
         if isinstance(value, str) and self.type is not str:
@@ -96,12 +95,10 @@ class Setting:
                     return choice
             raise ValueError
         if self.type is bool:
-            if value in (True, False) and isinstance(value, bool):
-                return value
-            return {"true": True, "false": False}[value] if value in ("true", "false") else _refuse()
-        if self.type is str:
-            return value if isinstance(value, str) else _refuse()
-        if isinstance(value, bool) or value is None:
+            return {"true": True, "false": False}[show(value)]
+        if self.type is str and isinstance(value, str):
+            return value
+        if self.type is str or isinstance(value, bool) or value is None:
             raise ValueError
         number = self.type(value)
         if self.type is int and number != float(value):
@@ -109,10 +106,6 @@ class Setting:
         if not math.isfinite(number) or (self.bounds and not self.bounds.admits(number)):
             raise ValueError
         return number
-
-
-def _refuse() -> typing.NoReturn:
-    raise ValueError
 
 
 def show(value: Scalar) -> str:
