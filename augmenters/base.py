@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -13,7 +13,7 @@ from numpy.random import Generator
 from torch import Tensor
 from torch_geometric.data import Data
 
-from bench.registry import signature_settings
+from bench.registry import Scalar, signature_settings
 
 T = TypeVar("T")
 FeaturePolicy = Literal["carry", "recompute"]
@@ -63,12 +63,15 @@ class Augmenter(ABC):
     `when`: once before training (offline), afresh each epoch (epoch), or inside the step (batch).
     `mode`: whether the result stands beside the originals (append) or in their place (replace).
     `weighted`: whether it makes edge weights, so that only a backbone that reads them may follow.
+    `identity`: the settings at which it changes nothing, which `bench check` holds it to; a setting `p` is known by
+    itself to do nothing at 0.
     """
 
     when: ClassVar[Literal["offline", "epoch", "batch"]]
     mode: ClassVar[Literal["replace", "append"]] = "replace"
     labels: ClassVar[Literal["kept", "mixed"]] = "kept"
     weighted: ClassVar[bool] = False
+    identity: ClassVar[Mapping[str, Scalar] | None] = None
     features: FeaturePolicy = "carry"
     weight: float = 1.0  # lambda: how much a generated graph counts in the loss beside an original
 

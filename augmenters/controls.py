@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -12,7 +12,7 @@ from numpy.random import Generator
 from torch_geometric.data import Data
 
 from augmenters.base import Context, GraphAugmenter
-from bench.registry import Within
+from bench.registry import Scalar, Within
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Unchanged(GraphAugmenter):
     """The labelled graphs as they are."""
 
     when: ClassVar[Literal["offline"]] = "offline"
+    identity: ClassVar[Mapping[str, Scalar]] = {}  # whatever its settings
 
     def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> None:
         return None
