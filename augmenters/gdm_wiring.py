@@ -31,7 +31,7 @@ def threshold_edges(embedding: Tensor, eps: float, weighted: bool = False) -> Ed
     cut = {0.0: -math.inf, 1.0: math.inf}.get(eps) or math.log(eps / (1 - eps))  # sigmoid(z) >= eps iff z >= cut
     logits = inner_products(embedding)
     keep = (logits >= cut).fill_diagonal_(False)
-    return edges_where(keep), logits[keep].sigmoid_() if weighted else None
+    return edges_where(keep), strengths(logits, keep) if weighted else None
 
 
 def calibrated_edges(embedding: Tensor, density: float, weighted: bool = False) -> Edges:
@@ -52,7 +52,13 @@ def calibrated_edges(embedding: Tensor, density: float, weighted: bool = False) 
         chosen[tied[np.arange(missing) * len(tied) // missing]] = True
         keep.numpy()[upper] = chosen
         keep |= keep.T.clone()
-    return edges_where(keep), logits[keep].sigmoid_() if weighted else None
+    return edges_where(keep), strengths(logits, keep) if weighted else None
+
+
+def strengths(logits: Tensor, keep: Tensor) -> Tensor:
+    """sigmoid of the kept entries; mirrored too, for a vectorised sigmoid rounds by where an entry lies in memory."""
+    upper = logits.sigmoid().triu_(1)
+    return (upper + upper.T)[keep]
 
 
 def complete_edges(n: int, weighted: bool = False) -> Edges:

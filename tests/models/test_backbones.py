@@ -53,7 +53,7 @@ def test_weights_change_the_result(name: str) -> None:
 def test_attention_refuses_weights_in_one_line() -> None:
     model = backbone("gat")
     assert model(X, EDGES).shape == (5, 6)
-    with pytest.raises(UserError, match="GAT ignores edge weights.*use gcn, gin or sage") as caught:
+    with pytest.raises(UserError, match=r"GAT ignores edge weights.*use gcn, gin or sage") as caught:
         model(X, EDGES, torch.ones(8))
     assert "\n" not in str(caught.value)
 
