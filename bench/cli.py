@@ -57,8 +57,10 @@ def main() -> None:
 def refuse_the_other_tables() -> None:
     """PyTables has the same import name; met in one environment, the two cannot both be meant."""
     import importlib.util
+    from pathlib import Path
 
-    if importlib.util.find_spec("tables.specs") is None:
+    found = importlib.util.find_spec("tables")
+    if found is None or found.origin is None or '__distribution__ = "augbench"' not in Path(found.origin).read_text():
         raise UserError(
             "the package `tables` in this environment is PyTables, not augbench's; "
             "install augbench in an environment of its own"
