@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from bench.datasets import DATASETS, cheap_info, load_dataset, resolve_dataset
 from bench.datasets.base import GraphSet
@@ -107,6 +108,15 @@ def test_directed_doubled_and_looping_edges_are_put_right(
     assert [g.num_nodes for g in data.graphs] == [3, 2, 1]
     assert data.graphs[0].edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
     assert data.graphs[2].edge_index.shape == (2, 0)
+
+
+def test_any_datasets_graphs_are_cleaned_on_a_copy() -> None:
+    graph = Data(edge_index=torch.tensor([[0, 0, 1, 1], [0, 1, 2, 2]]), y=torch.tensor(9), num_nodes=4)
+    other = Data(edge_index=torch.empty(2, 0, dtype=torch.long), y=torch.tensor(2), num_nodes=1)
+    data = GraphSet.from_graphs("OWN", [graph, other])
+    assert is_clean(data) and data.labels.tolist() == [1, 0]
+    assert data.graphs[0].edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]] and data.graphs[0].num_nodes == 4
+    assert graph.edge_index.shape == (2, 4) and int(graph.y) == 9
 
 
 def test_another_version_of_the_data_has_another_fingerprint(

@@ -17,6 +17,8 @@ from bench.datasets import load_dataset
 from bench.datasets.fetching import fetch
 from bench.registry import UserError
 
+SLEEP = 8.0
+
 
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *args: object) -> None:
@@ -41,7 +43,7 @@ class Silent(BaseHTTPRequestHandler):
     """Accepts the request and never answers."""
 
     def do_GET(self) -> None:
-        time.sleep(5)
+        time.sleep(SLEEP)
 
     do_HEAD = do_GET
     log_message = Quiet.log_message  # type: ignore[assignment]
@@ -108,8 +110,10 @@ def test_a_file_that_is_not_there(serve: Serve, tmp_path: Path, tmp_data_root: P
 def test_broken_transfers_leave_nothing_behind(
     handler: type[BaseHTTPRequestHandler], serve: Serve, tmp_data_root: Path
 ) -> None:
+    started = time.monotonic()
     with pytest.raises(UserError, match=r"could not download .*bench data import PATH") as caught:
         list(fetch("MUTAG", tmp_data_root, serve(handler), silence=1.0))
+    assert time.monotonic() - started < SLEEP - 1
     assert "\n" not in str(caught.value)
     assert nothing_there(tmp_data_root)
 
