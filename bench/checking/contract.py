@@ -1,0 +1,101 @@
+"""The contract: one small function a property, and what is said of an augmenter that holds it or does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from torch_geometric.data import Data
+
+from bench.checking.cases import Case
+from bench.checking.subject import Subject
+
+Status = Literal["holds", "broken", "does not apply"]
+Judge = Callable[[Subject], str | None]  # returns a remark, or raises one of the two below
+GraphJudge = Callable[[Data, Case, Subject], str | None]  # returns what is wrong with a graph, if anything
+Concern = Literal["any", "graphs", "embeddings"]
+
+
+class BrokenError(Exception):
+    """The property does not hold; the text has the offending value."""
+
+
+class DoesNotApplyError(Exception):
+    """The property says nothing about this augmenter; the text says why."""
+
+
+@dataclass(frozen=True)
+class Property:
+    """Something every augmenter of a kind must hold."""
+
+    title: str
+    judge: Judge
+    concern: Concern = "any"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One row of the report."""
+
+    title: str
+    status: Status
+    detail: str = ""
+
+
+CONTRACT: list[Property] = []
+
+
+def holds(title: str, concern: Concern = "any") -> Callable[[Judge], Judge]:
+    """Put a judge into the contract under this title."""
+
+    def register(judge: Judge) -> Judge:
+        CONTRACT.append(Property(title, judge, concern))
+        return judge
+
+    return register
+
+
+def holds_for_each_graph(title: str) -> Callable[[GraphJudge], GraphJudge]:
+    """Put a judge of single graphs into the contract; it sees every graph of every case."""
+
+    def register(judge: GraphJudge) -> GraphJudge:
+        def over_all(subject: Subject) -> str | None:
+            for case, place, graph in looked_at(subject):
+                wrong = judge(graph, case, subject)
+                if wrong:
+                    raise BrokenError(f"{case.name}, graph {place}: {wrong}")
+            return None
+
+        CONTRACT.append(Property(title, over_all, "graphs"))
+        return judge
+
+    return register
+
+
+def looked_at(subject: Subject) -> Iterator[tuple[Case, int, Data]]:
+    """Every well-formed graph that was made; malformed ones have a property of their own."""
+    from bench.checking.graph_properties import malformed
+
+    some = False
+    for case, outcome in subject.outcomes():
+        for place, graph in enumerate(outcome.made):
+            if malformed(graph, case, subject) is None:
+                some = True
+                yield case, place, graph
+    if not some:
+        raise DoesNotApplyError("it made no graph that could be looked at")
+
+
+def judge(subject: Subject, item: Property) -> Finding:
+    """One row of the report."""
+    if item.concern == "graphs" and not subject.makes_graphs:
+        return Finding(item.title, "does not apply", "it mixes embeddings and makes no graphs")
+    if item.concern == "embeddings" and subject.makes_graphs:
+        return Finding(item.title, "does not apply", "it makes graphs and mixes no embeddings")
+    try:
+        return Finding(item.title, "holds", item.judge(subject) or "")
+    except BrokenError as error:
+        return Finding(item.title, "broken", str(error))
+    except DoesNotApplyError as error:
+        return Finding(item.title, "does not apply", str(error))

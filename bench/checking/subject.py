@@ -1,0 +1,149 @@
+"""An augmenter under test: every case is run once, and what was seen is kept for all properties to judge."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from augmenters import AUGMENTERS
+from augmenters.base import Augmenter, Context, EmbeddingAugmenter, GraphAugmenter, generator
+from bench.checking.cases import Case, cases
+from bench.checking.comparing import first_difference
+from bench.registry import Choice, UserError
+from bench.seeds import seed_from
+
+EMBEDDING_WIDTH = 8
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run of an augmenter on one case did."""
+
+    made: list[Data] = field(default_factory=list)
+    mixed: tuple[Tensor, Tensor, Tensor] | None = None  # embeddings given, embeddings and targets returned
+    notes: dict[str, float] = field(default_factory=dict)
+    error: str | None = None
+    touched: str | None = None  # how the input was changed
+    leaked: str | None = None  # which global random state moved
+    drew: bool = False  # whether the augmenter's own stream moved
+
+
+@dataclass
+class Subject:
+    """One augmenter with its settings. `instance` sees all cases in turn, as it would in a long session."""
+
+    choice: Choice
+    instance: Augmenter
+    _outcomes: dict[str, Outcome] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, spec: str | Choice) -> Subject:
+        choice = AUGMENTERS.resolve(spec)
+        return cls(choice, make(choice))
+
+    @property
+    def makes_graphs(self) -> bool:
+        return isinstance(self.instance, GraphAugmenter)
+
+    def fresh(self) -> Augmenter:
+        """Another instance that has seen nothing."""
+        return make(self.choice)
+
+    def outcome(self, case: Case) -> Outcome:
+        if case.name not in self._outcomes:
+            self._outcomes[case.name] = observe(self.instance, case)
+        return self._outcomes[case.name]
+
+    def outcomes(self) -> Iterator[tuple[Case, Outcome]]:
+        """Every case that ran, with what came of it; those that failed have a row of their own in the report."""
+        for case in cases():
+            outcome = self.outcome(case)
+            if outcome.error is None:
+                yield case, outcome
+
+
+def make(choice: Choice) -> Augmenter:
+    """An instance, or one line about why there can be none."""
+    try:
+        augmenter: Augmenter = AUGMENTERS.create(choice)
+    except TypeError as error:
+        raise UserError(
+            f"{choice.name} cannot be made: {error}; implement draw and apply (or mix), and give every setting "
+            f"a default and the type bool, int, float or str"
+        ) from error
+    return augmenter
+
+
+def observe(augmenter: Augmenter, case: Case, seed: int = 0, standalone: bool = False) -> Outcome:
+    """Run an augmenter on a copy of a case and watch what else it does."""
+    graphs = [graph.clone() for graph in case.graphs]
+    rng = generator(seed_from("check", case.name, seed))
+    before = rng.bit_generator.state
+    notes: dict[str, float] = {}
+    result = Outcome()
+    with watched_globals() as leaks:
+        try:
+            context = Context.standalone(graphs, rng) if standalone else context_of(case, seed)
+            notes = context.notes
+            result = act(augmenter, graphs, rng, context)
+        except Exception as error:  # somebody else's code: whatever it raises is a finding, not our failure
+            text = " ".join(str(error).split())[:300]
+            result = Outcome(error=f"{type(error).__name__}: {text}" if text else type(error).__name__)
+    return Outcome(
+        result.made,
+        result.mixed,
+        notes,
+        result.error,
+        first_difference(case.graphs, graphs),
+        ", ".join(leaks) or None,
+        rng.bit_generator.state != before,
+    )
+
+
+def act(augmenter: Augmenter, graphs: Sequence[Data], rng: np.random.Generator, context: Context) -> Outcome:
+    """What the engine would ask of it, once."""
+    if isinstance(augmenter, GraphAugmenter):
+        made = augmenter(graphs, rng, context)
+        if not isinstance(made, list):
+            raise TypeError(f"it must return a list of graphs, not {type(made).__name__}")
+        return Outcome(made)
+    if not isinstance(augmenter, EmbeddingAugmenter):
+        raise TypeError("it is neither a GraphAugmenter nor an EmbeddingAugmenter; derive it from one of them")
+    stream = torch.Generator().manual_seed(len(graphs))
+    given = torch.randn(len(graphs), EMBEDDING_WIDTH, generator=stream).requires_grad_()
+    targets = torch.nn.functional.one_hot(torch.cat([g.y for g in graphs]), context.num_classes).float()
+    kept, kept_targets = given.detach().clone(), targets.clone()
+    mixed = augmenter.mix(given, targets, augmenter.draw(graphs, rng, context))
+    if not (torch.equal(given.detach(), kept) and torch.equal(targets, kept_targets)):
+        raise ValueError("mix changed the embeddings or the targets it was given; return new tensors")
+    if not (isinstance(mixed, tuple) and len(mixed) == 2 and all(isinstance(part, Tensor) for part in mixed)):
+        raise TypeError("mix must return a pair of tensors: embeddings and targets")
+    return Outcome(mixed=(given, *mixed))
+
+
+def context_of(case: Case, seed: int) -> Context:
+    """The harness's side, with an answer of the case's own in place of a trained classifier."""
+    return Context(
+        case.num_classes, case.classify, lambda key: generator(seed_from("check", case.name, seed, "shared", key))
+    )
+
+
+@contextlib.contextmanager
+def watched_globals() -> Iterator[list[str]]:
+    """The names of the global random states that were moved inside, filled in on leaving."""
+    leaks: list[str] = []
+    before = random.getstate(), repr(np.random.get_state()), torch.get_rng_state()
+    yield leaks
+    if random.getstate() != before[0]:
+        leaks.append("random")
+    if repr(np.random.get_state()) != before[1]:
+        leaks.append("numpy.random")
+    if not torch.equal(torch.get_rng_state(), before[2]):
+        leaks.append("torch's default generator")

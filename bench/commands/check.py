@@ -1,0 +1,44 @@
+"""`bench check` and `bench inspect`: whether an augmenter can be trusted, and what its graphs look like."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def check(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME...", help="name[:key=value,...] or package.module:Class[:key=value,...]"),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every augmenter that `bench list` shows.")] = False,
+) -> None:
+    """Hold augmenters to the contract: valid graphs, untouched input, own randomness, odd graphs borne.
+
+    Exit code 1 when something is broken.
+    """
+    from rich.console import Console
+
+    from augmenters import AUGMENTERS
+    from bench.registry import UserError
+
+    if bool(names) == everything:
+        raise UserError("bench check needs names of augmenters, or --all for every one; `bench list` shows them")
+    chosen = [AUGMENTERS.resolve(name) for name in (names or AUGMENTERS.names())]
+
+    import torch
+
+    from bench.checking import check_augmenter
+    from bench.checking.report import print_report, print_summary
+
+    torch.set_num_threads(1)
+    console, reports = Console(), []
+    for choice in chosen:
+        with console.status(f"checking {choice.label}"):
+            reports.append(check_augmenter(choice))
+        if not everything:
+            print_report(reports[-1], console)
+    if everything:
+        print_summary(reports, console)
+    raise typer.Exit(1 if any(report.broken for report in reports) else 0)
