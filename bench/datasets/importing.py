@@ -22,7 +22,7 @@ from bench.paths import tu_file, tu_folder
 from bench.registry import UserError
 from bench.splits import SUFFIX, dataset_of_file, read_splits, split_file
 
-# sha256 of Errica et al.'s files: diningphil/gnn-comparison, commit c524e97, folder data_splits.
+# sha256 of Errica et al.'s files: diningphil/gnn-comparison, folder data_splits.
 CHECKSUMS = {
     ("CHEMICAL", "DD"): "3acb1dbb1c7d52d019be2996ba52b9e1e7e9410eb5a84aad2eff766392aba8a8",
     ("CHEMICAL", "NCI1"): "1c961b85422fb557edade036f614869bb996323efd21dbfa4b40ff1b80304924",
