@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from bench.registry import Choice, Tune, UserError, Within, signature_settings, unknown
@@ -73,7 +74,7 @@ class Cell:
         if self.k < 1:
             raise UserError(f"k={self.k} is not a label budget; give one labelled graph per class or more")
 
-    @property
+    @cached_property
     def key(self) -> str:
         """A hash of what decides the result, and of nothing else."""
         facts = self.to_json()

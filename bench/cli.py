@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.logging import RichHandler
 
-from bench.commands import data, listing, mirror, run, tables
+from bench.commands import data, ledger, listing, mirror, run, tables
 from bench.registry import UserError
 
 app = typer.Typer(
@@ -21,7 +21,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run", rich_help_panel="Measure")(run.run)
-app.command("status", rich_help_panel="Measure")(run.status)
+app.command("status", rich_help_panel="Measure")(ledger.status)
+app.command("why", rich_help_panel="Measure")(ledger.why)
+app.command("merge", rich_help_panel="Measure")(ledger.merge)
+app.command("verify", rich_help_panel="Measure")(ledger.verify)
 app.command("list", rich_help_panel="Measure")(listing.list_plugins)
 app.add_typer(data.app, name="data", rich_help_panel="Measure")
 app.command("ui", rich_help_panel="Look")(mirror.ui)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -145,10 +145,14 @@ class Ledger:
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Put one record on disk; a write that fails leaves the file as it was."""
-        line = json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        self.append_all([record])
+
+    def append_all(self, records: Sequence[Mapping[str, Any]]) -> None:
+        """Put some records on disk at once."""
+        lines = [json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n" for record in records]
         before = os.fstat(self._file).st_size
         try:
-            rest = memoryview(line)
+            rest = memoryview(b"".join(lines))
             while rest:
                 rest = rest[os.write(self._file, rest) :]
             os.fsync(self._file)
@@ -158,7 +162,8 @@ class Ledger:
                 f"cannot write to {self.path}: {error.strerror}; "
                 "every trial before this one is kept, make room and run the same command again"
             ) from error
-        self.state.take(dict(record))
+        for record in records:
+            self.state.take(dict(record))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -2,69 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from rich.console import Console
+from rich.markup import escape
 
 from bench.cells import Cell, Trial
 from bench.execution.tasks import Executor, bundled
-from bench.ledger import Ledger, LedgerState, Record
-from bench.planning import Plan, count_done, stamped
+from bench.ledger import Ledger, LedgerState
+from bench.planning import Plan, stamped
 from bench.provenance import provenance
 from bench.tracking import Mirror
 from bench.view import RunView
 
 
 @dataclass
+class Clock:
+    """Seconds spent by the driver on each of its duties."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def on(self, duty: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[duty] = self.seconds.get(duty, 0.0) + time.perf_counter() - start
+
+
+@dataclass
 class Outcome:
     """How a run ended."""
 
-    state: LedgerState
     ran: int = 0
-    problems: list[tuple[Cell, Record]] = field(default_factory=list)
+    training: float = 0.0  # seconds that the trials took, over all workers
     interrupted: bool = False
 
 
-def run_plan(plan: Plan, ledger: Ledger, mirror: Mirror, executor: Executor, console: Console, retry: bool) -> Outcome:
-    """Run what is missing. Interrupted or not, every trial that was reported is in the ledger."""
-    origin = announce(plan, ledger)
-    outcome, cells = Outcome(ledger.state), {cell.key: cell for cell in plan.cells}
-    jobs = plan.pending(ledger.state, retry)
-    writer = MirrorWriter(mirror, plan, console)
-    writer.expect(jobs)
-    done = count_done(plan, ledger.state)
-    with RunView(console, done + len(jobs), done) as view:
+@dataclass(frozen=True)
+class Run:
+    """A plan and all that it is run with."""
+
+    plan: Plan
+    ledger: Ledger
+    mirror: Mirror
+    executor: Executor
+    console: Console
+    clock: Clock
+
+    def go(self, retry: bool) -> Outcome:
+        """Run what is missing. Interrupted or not, every trial that was reported is in the ledger."""
+        plan, ledger, clock = self.plan, self.ledger, self.clock
+        cells, outcome = {cell.key: cell for cell in plan.cells}, Outcome()
         try:
-            for records in executor.run(bundled(jobs)):
-                for record in records:
-                    ledger.append({**record, "provenance": origin})
-                    outcome.ran += 1
-                    cell = cells[record["cell"]]
-                    if record["status"] != "done":
-                        outcome.problems.append((cell, record))
-                    view.finished(record, cell, ledger.state)
-                    writer.finished(cell, ledger.state)
+            with clock.on("ledger"):
+                origin = announce(plan, ledger)
+            jobs = plan.pending(ledger.state, retry)
+            writer = MirrorWriter(self.mirror, plan, self.console)
+            writer.expect(jobs)
+            with RunView(self.console, expected_trials(plan, ledger.state, jobs)) as view:
+                for records in self.executor.run(bundled(jobs)):
+                    for record in records:
+                        with clock.on("ledger"):
+                            ledger.append({**record, "provenance": origin})
+                        outcome.ran += 1
+                        outcome.training += sum(record.get("seconds", {}).values())
+                        cell = cells[record["cell"]]
+                        view.finished(record, cell, ledger.state)
+                        with clock.on("MLflow"):
+                            writer.finished(cell, ledger.state)
+            with clock.on("MLflow"):
+                writer.complete(ledger.state)
         except KeyboardInterrupt:
             outcome.interrupted = True
         finally:
-            executor.close()
-    if not outcome.interrupted:
-        writer.complete(ledger.state)
-    return outcome
+            self.executor.close()
+        return outcome
+
+
+def expected_trials(plan: Plan, state: LedgerState, jobs: Sequence[tuple[Cell, Trial]]) -> dict[str, tuple[int, int]]:
+    """For each dataset: trials done already, and with those that will run."""
+    wanted, counts = set(plan.trials), dict.fromkeys((cell.dataset for cell in plan.cells), (0, 0))
+    for cell in plan.cells:
+        done, total = counts[cell.dataset]
+        here = len(state.done(cell.key) & wanted)
+        counts[cell.dataset] = (done + here, total + here)
+    for cell, _ in jobs:
+        done, total = counts[cell.dataset]
+        counts[cell.dataset] = (done, total + 1)
+    return counts
 
 
 def announce(plan: Plan, ledger: Ledger) -> str:
     """Write what the ledger does not know yet of this run: its origin, its cells, its plan."""
     origin = provenance()
-    if origin["id"] not in ledger.state.provenance:
-        ledger.append(origin)
-    for cell in plan.cells:
-        if cell.key not in ledger.state.cells:
-            ledger.append({"type": "cell", "key": cell.key, **cell.to_json()})
+    new = [] if origin["id"] in ledger.state.provenance else [origin]
+    new += [
+        {"type": "cell", "key": cell.key, **cell.to_json()} for cell in plan.cells if cell.key not in ledger.state.cells
+    ]
     record = plan.record()
     if not any(all(old.get(key) == value for key, value in record.items()) for old in ledger.state.plans):
-        ledger.append(stamped(record))
+        new.append(stamped(record))
+    ledger.append_all(new)
     return str(origin["id"])
 
 
@@ -102,7 +145,8 @@ class MirrorWriter:
             self.broken = True
             reason = str(error).splitlines()[0][:200]
             self.console.print(
-                f"[yellow]the tracking store {self.mirror.uri} stopped answering ({reason}); "
+                f"[yellow]the tracking store {self.mirror.uri} stopped answering ({escape(reason)}); "
                 "the ledger has everything, `bench sync` completes the store later[/]",
                 highlight=False,
+                soft_wrap=True,
             )

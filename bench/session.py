@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
+from bench.cells import Cell
 from bench.execution.local import ProcessExecutor, SerialExecutor
 from bench.execution.tasks import Executor, WorkerSettings
 from bench.grids import Grid
-from bench.ledger import Ledger
+from bench.ledger import Ledger, LedgerState
 from bench.paths import data_root
 from bench.planning import Plan, Planner
 from bench.registry import UserError, unknown
-from bench.running import Outcome, run_plan
+from bench.running import Clock, Outcome, Run
 from bench.status import comparison
-from bench.tracking import Mirror
+from bench.view import duration, output
 from bench.workspace import Workspace
+
+EXECUTORS = ("local", "dask")
+LISTED = 20  # failures shown at the end of a run; `bench status` has them all
 
 
 @dataclass(frozen=True)
@@ -30,38 +36,68 @@ class RunRequest:
     data: Path | None = None
     tracking_uri: str | None = None
     jobs: int | None = None
+    executor: str = "local"
+    scheduler: str | None = None
     device: str = "cpu"
     engine: str = "reference"
     retry: bool = True
     skip_unavailable: bool = False
 
+    def check(self) -> None:
+        """What can be said of the options without looking at the machine."""
+        if self.jobs is not None and self.jobs < 1:
+            raise UserError(f"--jobs {self.jobs} is not a number of processes; give 1 or more")
+        if self.executor not in EXECUTORS:
+            raise unknown("executor", self.executor, EXECUTORS)
+        if self.scheduler and self.executor != "dask":
+            raise UserError(f"--scheduler {self.scheduler} is for a Dask cluster; add --executor dask")
+        if self.scheduler and self.jobs:
+            raise UserError(
+                f"--jobs {self.jobs}: a cluster has as many workers as it has; leave --jobs or --scheduler out"
+            )
+
+    @property
+    def processes(self) -> int:
+        """One a core unless the user says otherwise."""
+        return self.jobs or len(
+            os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+        )
+
 
 def execute(request: RunRequest, console: Console | None = None) -> int:
     """Run a request; the exit code says whether there were failed trials (1) or an interruption (130)."""
-    console = console or Console()
+    from bench.tracking import Mirror
+
+    console, clock = console or output(), Clock()
     root, workspace = data_root(request.data), Workspace(request.workspace)
+    request.check()
     check_machine(request)
-    plan = Planner(root, request.engine).plan(request.grid, request.skip_unavailable)
+    with clock.on("planning"):
+        plan = Planner(root, request.engine).plan(request.grid, request.skip_unavailable)
     workspace.prepare()
     with Ledger(workspace.ledger) as ledger:
-        mirror = Mirror(request.tracking_uri or workspace.tracking_uri, workspace.artifacts)
-        say_what_will_run(plan, console)
+        with clock.on("MLflow"):
+            mirror = Mirror(request.tracking_uri or workspace.tracking_uri, workspace.artifacts)
+        say_what_will_run(plan, ledger.state, console)
         if ledger.cut:
             console.print(f"an unfinished line of {ledger.cut} bytes was cut from the ledger; its trial runs again")
-        outcome = run_plan(plan, ledger, mirror, executor_for(request, root, plan), console, request.retry)
-        return conclude(plan, outcome, workspace, console)
+        executor = executor_for(request, root, plan.cells)
+        outcome = Run(plan, ledger, mirror, executor, console, clock).go(request.retry)
+        code = conclude(plan, outcome, ledger.state, console)
+    say_where(workspace, outcome, clock, console)
+    return code
 
 
 def check_machine(request: RunRequest) -> None:
-    """Device, engine and number of jobs, before anything is written."""
+    """Device and engine, before anything is written; a cluster's devices are its own affair."""
     import torch
 
     from bench.trials import engines
 
     if request.engine not in engines():
         raise unknown("engine", request.engine, engines())
-    if request.jobs is not None and request.jobs < 1:
-        raise UserError(f"--jobs {request.jobs} is not a number of processes; give 1 or more")
+    if request.scheduler:
+        return
     try:
         torch.empty(1, device=request.device)
     except (RuntimeError, AssertionError) as error:
@@ -69,37 +105,79 @@ def check_machine(request: RunRequest) -> None:
         raise UserError(f"--device {request.device} cannot be used here: {reason}; use --device cpu") from error
 
 
-def executor_for(request: RunRequest, root: Path, plan: Plan) -> Executor:
-    """One process a core, or as many as asked for; this process alone when that is one."""
-    settings = WorkerSettings(str(root), request.engine, request.device)
-    jobs = request.jobs or len(os.sched_getaffinity(0))
-    return SerialExecutor(settings) if jobs == 1 else ProcessExecutor(settings, jobs)
+def executor_for(request: RunRequest, root: Path, cells: Sequence[Cell]) -> Executor:
+    """Processes of this machine (this one alone when that is enough), or the workers of a cluster."""
+    # Workers of a cluster that is there already have data roots of their own, on machines of their own.
+    settings = WorkerSettings(None if request.scheduler else str(root), request.engine, request.device)
+    if request.executor == "dask":
+        from bench.execution.cluster import DaskExecutor
+
+        cluster = DaskExecutor(settings, request.scheduler, request.processes)
+        cluster.check(cells)
+        return cluster
+    return SerialExecutor(settings) if request.processes == 1 else ProcessExecutor(settings, request.processes)
 
 
-def say_what_will_run(plan: Plan, console: Console) -> None:
+def say_what_will_run(plan: Plan, state: LedgerState, console: Console) -> None:
     """The size of the plan, and what is not as the paper has it."""
-    total = len(plan.cells) * len(plan.trials)
-    console.print(f"grid {plan.grid.name}: {len(plan.cells)} cells, {total} trials", highlight=False)
+    done, unable = plan.done(state), len(plan.skipped)
+    each = len(plan.trials)
+    total = len(plan.cells) + unable
+    parts = [f"grid {plan.grid.name}: {total} cells, {total * each} trials"]
+    parts += [f"{unable} cells cannot run"] if unable else []
+    parts += [f"{done} trials done already"] if done else []
+    console.print("; ".join(parts), highlight=False)
     own = sorted({cell.dataset for cell in plan.cells if cell.splits == "stratified"})
     if own:
         console.print(f"our own stratified folds, not published ones, for: {', '.join(own)}", highlight=False)
-    for reason in sorted({skipped.reason for skipped in plan.skipped}):
+    say_skipped(plan, console)
+
+
+def say_skipped(plan: Plan, console: Console) -> None:
+    """What of the grid cannot run here, by reason."""
+    for reason in dict.fromkeys(skipped.reason for skipped in plan.skipped):
         count = sum(skipped.reason == reason for skipped in plan.skipped)
-        console.print(f"[yellow]skipped {count} cells: {reason}[/]", highlight=False)
+        console.print(f"[yellow]cannot run {count} cells: {escape(reason)}[/]", highlight=False, soft_wrap=True)
 
 
-def conclude(plan: Plan, outcome: Outcome, workspace: Workspace, console: Console) -> int:
-    """The comparison, the problems and what to do next."""
+def conclude(plan: Plan, outcome: Outcome, state: LedgerState, console: Console) -> int:
+    """The comparison and the problems, or how to go on."""
     if outcome.interrupted:
+        left = plan.size - plan.done(state)
         console.print(
-            f"stopped; {outcome.ran} trials of this run are kept. Run the same command again to go on.", highlight=False
+            f"stopped; the {outcome.ran} trials finished in this run are kept, {left} are left. "
+            "Run the same command again to go on.",
+            highlight=False,
+            soft_wrap=True,
         )
         return 130
-    console.print(comparison(plan, outcome.state))
-    for cell, record in outcome.problems[:20]:
+    console.print(comparison(plan, state))
+    failures = plan.failures(state)
+    if failures:
+        console.print(f"[red]{len(failures)} trials have no result; running the same command tries them again:[/]")
+    for cell, record in failures[:LISTED]:
         where = f"{cell.label}, fold {record['fold']}, repeat {record['repeat']}"
-        console.print(f"[red]{record['status']}[/] {where}: {record['reason']}", highlight=False)
-    if len(outcome.problems) > 20:
-        console.print(f"... and {len(outcome.problems) - 20} more; `bench status` has them", highlight=False)
-    console.print(f"ledger: {workspace.ledger}   compare runs: bench ui --workspace {workspace.root}", highlight=False)
-    return 1 if outcome.problems else 0
+        text = f"[red]{record['status']}[/] {escape(where)}: {escape(str(record['reason']))}"
+        console.print(text, highlight=False, soft_wrap=True)
+    if len(failures) > LISTED:
+        console.print(f"... and {len(failures) - LISTED} more; `bench status` has them", highlight=False)
+    return 1 if failures else 0
+
+
+def say_where(workspace: Workspace, outcome: Outcome, clock: Clock, console: Console) -> None:
+    """What the run cost beside training, and where its results are."""
+    if outcome.training:
+        overhead = sum(clock.seconds.values())
+        parts = ", ".join(f"{duty} {seconds:.1f} s" for duty, seconds in clock.seconds.items())
+        share = 100 * overhead / outcome.training
+        console.print(
+            f"{outcome.ran} trials trained for {duration(outcome.training)} of processor time; "
+            f"beside that: {parts} ({share:.1f} %)",
+            highlight=False,
+            soft_wrap=True,
+        )
+    console.print(
+        f"ledger: {workspace.ledger}   compare runs: bench ui --workspace {workspace.root}",
+        highlight=False,
+        soft_wrap=True,
+    )

@@ -2,52 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from bench.cells import Cell
-from bench.ledger import LedgerState, read_records
-from bench.planning import Plan, stale_parts
+from bench.ledger import LedgerState, Record, read_records
+from bench.planning import Plan
+from bench.staleness import stale_versions
 from bench.summary import mean_and_spread, ordered_trials
+from bench.view import output
 from bench.workspace import Workspace
 
 
-def comparison(plan: Plan, state: LedgerState) -> Table:
+def comparison(plan: Plan, state: LedgerState) -> Group:
     """Methods by dataset and label budget: mean accuracy in percent, spread over trials, trials missing."""
     columns = list(dict.fromkeys((cell.dataset, cell.k) for cell in plan.cells))
     rows: dict[str, dict[tuple[str, int], Cell]] = {}
+    method = method_namer(plan.cells)
     for cell in plan.cells:
-        rows.setdefault(_method(cell, plan), {})[(cell.dataset, cell.k)] = cell
+        rows.setdefault(method(cell), {})[(cell.dataset, cell.k)] = cell
     best = _best(plan, state, columns)
-    table = Table(
-        title="test accuracy in %, mean ± standard deviation over trials", caption=_caption(plan), header_style="bold"
-    )
+    table = Table(header_style="bold")
     table.add_column("method")
     for dataset, k in columns:
         table.add_column(f"{escape(dataset)}\nk={k}", justify="right")
-    for method, cells in rows.items():
+    for name, cells in rows.items():
         shown = [_entry(cells.get(column), plan, state, best[column]) for column in columns]
-        table.add_row(escape(method), *shown)
-    return table
+        table.add_row(escape(name), *shown)
+    return Group(Text("test accuracy in %, mean ± standard deviation over trials"), table, Text(_caption(plan)))
 
 
-def _method(cell: Cell, plan: Plan) -> str:
-    """The augmenter, and what else varies between the rows."""
-    varied = len({(c.backbone.label, c.readout.label) for c in plan.cells}) > 1
-    return f"{cell.augmenter} ({cell.backbone}, {cell.readout})" if varied else cell.augmenter.label
+def method_namer(cells: Sequence[Cell]) -> Callable[[Cell], str]:
+    """Names of rows: the augmenter, and the backbone and readout where the cells differ in them."""
+    varied = len({(cell.backbone.label, cell.readout.label) for cell in cells}) > 1
+
+    def name(cell: Cell) -> str:
+        return f"{cell.augmenter} ({cell.backbone}, {cell.readout})" if varied else cell.augmenter.label
+
+    return name
 
 
-def _accuracies(cell: Cell, state: LedgerState) -> list[float]:
-    return [trial["accuracy"] for trial in ordered_trials(state, cell.key) if trial["status"] == "done"]
+def _accuracies(trials: Sequence[Record]) -> list[float]:
+    return [trial["accuracy"] for trial in trials if trial["status"] == "done"]
 
 
 def _best(plan: Plan, state: LedgerState, columns: list[tuple[str, int]]) -> dict[tuple[str, int], float]:
     best = dict.fromkeys(columns, 0.0)
     for cell in plan.cells:
-        values = _accuracies(cell, state)
+        values = _accuracies(ordered_trials(state, cell.key))
         if values:
             at = (cell.dataset, cell.k)
             best[at] = max(best[at], round(100 * mean_and_spread(values)[0], 1))
@@ -57,12 +64,12 @@ def _best(plan: Plan, state: LedgerState, columns: list[tuple[str, int]]) -> dic
 def _entry(cell: Cell | None, plan: Plan, state: LedgerState, best: float) -> str:
     if cell is None:
         return "-"
-    values = _accuracies(cell, state)
+    values = _accuracies(ordered_trials(state, cell.key))
     if not values:
         return "[red]none done[/]"
     mean, spread = mean_and_spread(values)
     text = f"{100 * mean:.1f}"
-    text = f"[bold]{text}[/]" if float(text) >= best else text
+    text = f"[bold]{text}[/]" if float(f"{100 * mean:.1f}") >= best else text
     text += f" ± {100 * spread:.1f}" if len(values) > 1 else ""
     missing = len(values) < len(plan.trials)
     return f"{text} [red]{len(values)}/{len(plan.trials)}[/]" if missing else text
@@ -74,33 +81,46 @@ def _caption(plan: Plan) -> str:
         sorted({f"{cell.dataset}: {cell.splits} splits, {cell.features} features" for cell in plan.cells})
     )
     trials = f"{plan.grid.folds} folds x {plan.grid.repeats} label draws"
-    return escape(f"{trials}, preset {training.preset}, {training.epochs} epochs; {kinds}")
+    return f"{trials}, preset {training.preset}, {training.epochs} epochs; {kinds}"
 
 
-def print_status(folder: Path) -> None:
-    """One row a cell, and the failures with their reasons."""
-    workspace = Workspace(folder).existing()
+def print_status(folder: Path, data: Path, console: Console | None = None) -> None:
+    """One row a cell, the sums, and the failures with their reasons."""
+    workspace, console = Workspace(folder).existing(), console or output()
     state = LedgerState.of(read_records(workspace.ledger))
-    planned, console = state.planned(), Console()
-    table = Table(header_style="bold", caption="stale: measured with other versions; `bench why CELL` says which")
+    planned = state.planned()
+    table = Table(header_style="bold", box=None, pad_edge=False)
     for column in ("cell", "dataset", "k", "augmenter", "backbone", "readout"):
-        table.add_column(column)
+        table.add_column(column, no_wrap=column == "cell")
     for column in ("done", "failed", "stale", "missing", "accuracy"):
         table.add_column(column, justify="right")
+    sums = {"done": 0, "failed": 0, "stale": 0, "missing": 0}
     for key, facts in state.cells.items():
         done, failed = state.done(key), state.failed(key)
-        stale = len(done) if stale_parts(facts) else 0
-        missing = len(planned.get(key, set()) - done - set(failed))
-        mean, _ = mean_and_spread(_accuracies(state.cell(key), state))
+        counts = {
+            "done": len(done),
+            "failed": len(failed),
+            "stale": len(done) if stale_versions(facts, data) else 0,
+            "missing": len(planned.get(key, set()) - done - set(failed)),
+        }
+        sums = {name: sums[name] + count for name, count in counts.items()}
+        mean, _ = mean_and_spread(_accuracies(ordered_trials(state, key)))
         names = [facts[kind]["label"] for kind in ("augmenter", "backbone", "readout")]
-        counts = [_count(len(done)), _count(len(failed), "red"), _count(stale, "yellow"), _count(missing, "yellow")]
-        shown = f"{100 * mean:.1f}" if done else ""
-        table.add_row(key[:8], escape(facts["dataset"]), str(facts["k"]), *map(escape, names), *counts, shown)
+        shown = [_count(name, count) for name, count in counts.items()]
+        accuracy = f"{100 * mean:.1f}" if done else ""
+        table.add_row(key[:8], escape(facts["dataset"]), str(facts["k"]), *map(escape, names), *shown, accuracy)
     console.print(table)
+    words = ", ".join(f"{count} {name}" for name, count in sums.items())
+    console.print(f"{len(state.cells)} cells; trials: {words}", highlight=False)
+    if sums["stale"]:
+        console.print(
+            "stale: measured with other versions than those here; `bench why CELL` says which", highlight=False
+        )
     print_failures(state, console)
 
 
-def _count(number: int, colour: str = "") -> str:
+def _count(name: str, number: int) -> str:
+    colour = {"failed": "red", "stale": "yellow", "missing": "yellow"}.get(name)
     return f"[{colour}]{number}[/]" if number and colour else str(number)
 
 
@@ -112,4 +132,4 @@ def print_failures(state: LedgerState, console: Console) -> None:
             text = f"{record['status']}: {state.cells[key]['augmenter']['label']}: {record['reason']}"
             reasons[text] = reasons.get(text, 0) + 1
     for text, count in reasons.items():
-        console.print(f"{count} x {escape(text)}", highlight=False)
+        console.print(f"{count} x {escape(text)}", highlight=False, soft_wrap=True)

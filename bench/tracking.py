@@ -6,12 +6,15 @@ import csv
 import hashlib
 import io
 import json
+import logging
 import os
+import socket
 import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from bench.cells import Cell
 from bench.ledger import LedgerState, Record, read_records
@@ -21,6 +24,7 @@ from bench.workspace import Workspace
 
 # Set before MLflow is imported: it reports nothing home, and a server that is down is noticed in seconds, not minutes.
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
 os.environ.setdefault("MLFLOW_ENABLE_ASYNC_LOGGING", "false")
@@ -28,6 +32,9 @@ os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
 
 CELL_TAG = "augbench.cell"
 DIGEST_TAG = "augbench.digest"
+REACH_SECONDS = 5
+# Beside these, a trial's seconds and its figures of generated graphs are columns of its CSV.
+TRIAL_COLUMNS = ("fold", "repeat", "status", "accuracy", "balanced_accuracy", "macro_f1", "loss", "labels", "finished")
 
 
 class Mirror:
@@ -37,9 +44,12 @@ class Mirror:
         from mlflow import MlflowClient
         from mlflow.exceptions import MlflowException
 
+        # MLflow tells of every step of making its tables, through a logger that is set up when it is first used.
+        logging.getLogger("alembic").setLevel(logging.WARNING)
         self.uri, self.artifacts = uri, artifacts
         self._experiments: dict[str, str] = {}
         try:
+            _reach(uri)
             self.client = MlflowClient(tracking_uri=uri)
             self.client.search_experiments(max_results=1)
         except (MlflowException, OSError, ValueError) as error:
@@ -57,6 +67,8 @@ class Mirror:
                 place = (self.artifacts / grid).resolve().as_uri() if local else None
                 self._experiments[grid] = self.client.create_experiment(grid, artifact_location=place)
             else:
+                if found.lifecycle_stage == "deleted":  # MLflow keeps the name of what was deleted in its UI
+                    self.client.restore_experiment(found.experiment_id)
                 self._experiments[grid] = found.experiment_id
         return self._experiments[grid]
 
@@ -65,11 +77,16 @@ class Mirror:
         trials = ordered_trials(state, cell.key)
         digest = _digest(cell, trials)
         experiment = self.experiment(grid)
+        kept = False
         for run in self.client.search_runs([experiment], filter_string=f"tags.`{CELL_TAG}` = '{cell.key}'"):
-            if run.data.tags.get(DIGEST_TAG) == digest and run.info.status == "FINISHED":
-                return False
-            self.client.delete_run(run.info.run_id)
-        run_id = self.client.create_run(experiment, run_name=cell.label, tags={CELL_TAG: cell.key}).info.run_id
+            if not kept and run.data.tags.get(DIGEST_TAG) == digest and run.info.status == "FINISHED":
+                kept = True
+            else:
+                self.client.delete_run(run.info.run_id)
+        if kept:
+            return False
+        tags = {CELL_TAG: cell.key, **_origin_tags(trials, state)}
+        run_id = self.client.create_run(experiment, run_name=cell.label, tags=tags).info.run_id
         self._log(run_id, cell, trials, state)
         self.client.set_tag(run_id, DIGEST_TAG, digest)
         self.client.set_terminated(run_id, "FINISHED")
@@ -88,7 +105,7 @@ class Mirror:
         for start in range(0, len(metrics), 900):
             self.client.log_batch(run_id, metrics=metrics[start : start + 900])
         self.client.log_batch(run_id, params=params)
-        sources = {t["provenance"] for t in trials}
+        sources = {trial.get("provenance") for trial in trials}
         documents = {
             "cell.json": json.dumps({"key": cell.key, **cell.to_json()}, indent=2),
             "trials.csv": _csv(trials),
@@ -127,12 +144,40 @@ def _digest(cell: Cell, trials: list[Record]) -> str:
 
 
 def _csv(trials: list[Record]) -> str:
-    columns = ["fold", "repeat", "status", "accuracy", "balanced_accuracy", "macro_f1", "loss", "labels", "reason"]
+    rows = [
+        {name: trial.get(name) for name in TRIAL_COLUMNS}
+        | {f"seconds_{part}": value for part, value in trial.get("seconds", {}).items()}
+        | {f"generated_{part}": value for part, value in trial.get("generated", {}).items()}
+        | {"reason": trial.get("reason")}
+        for trial in trials
+    ]
     out = io.StringIO()
-    writer = csv.DictWriter(out, columns, extrasaction="ignore")
+    writer = csv.DictWriter(out, list(dict.fromkeys(name for row in rows for name in row)))
     writer.writeheader()
-    writer.writerows(trials)
+    writer.writerows(rows)
     return out.getvalue()
+
+
+def _origin_tags(trials: list[Record], state: LedgerState) -> dict[str, str]:
+    """Version, commit and dirty state of the code behind the trials; several when other code resumed a cell."""
+    sources = dict.fromkeys(trial.get("provenance") for trial in trials)
+    known = [state.provenance[source] for source in sources if source in state.provenance]
+    tags = {
+        f"augbench.{name}": ", ".join(dict.fromkeys(str(facts.get(name)) for facts in known))
+        for name in ("commit", "dirty")
+    }
+    tags["augbench.version"] = ", ".join(dict.fromkeys(str(facts.get("augbench")) for facts in known))
+    if known and known[-1].get("commit"):
+        tags["mlflow.source.git.commit"] = str(known[-1]["commit"])  # the column that MLflow's own table has for it
+    return tags
+
+
+def _reach(uri: str) -> None:
+    """A server that does not answer is known in seconds, whatever the retries of the client."""
+    place = urlsplit(uri)
+    if place.scheme in ("http", "https"):
+        port = place.port or (443 if place.scheme == "https" else 80)
+        socket.create_connection((place.hostname or "", port), REACH_SECONDS).close()
 
 
 def sync_mirror(workspace: Workspace, uri: str | None) -> tuple[int, int]:

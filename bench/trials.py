@@ -48,8 +48,6 @@ class TrialRunner:
             record |= self._measure(cell, trial)
         except Diverged as error:
             record |= {"status": "diverged", "reason": str(error)}
-        except MemoryError as error:
-            record |= {"status": "failed", "reason": f"out of memory: {error}"}
         except Exception as error:
             # The grid goes on whatever a method does; the ledger keeps what happened and a rerun retries it.
             record |= {"status": "failed", "reason": _one_line(error)}
@@ -77,6 +75,7 @@ class TrialRunner:
     def problem(self, cell: Cell, trial: Trial) -> tuple[Problem, list[Data]]:
         """The trial as the engine sees it and, apart from it, the test graphs."""
         data = load_dataset(cell.dataset, self.data_root)
+        self._check_data(cell, data.fingerprint)
         splits = self._splits_of(cell, data.labels)
         fold, seeds = splits.development(trial.fold), TrialSeeds(cell.dataset, cell.splits, trial.fold, trial.repeat)
         featurise = Featuriser.fit(cell.features, [data.graphs[i] for i in fold.train])
@@ -100,6 +99,15 @@ class TrialRunner:
             shared=self._shared_parts((cell.dataset, cell.features, cell.splits, cell.k, cell.training, trial)),
         )
         return problem, [featurise(data.graphs[i]) for i in splits.test(trial.fold)]
+
+    def _check_data(self, cell: Cell, found: str) -> None:
+        """A worker elsewhere may have another version of a dataset under the same name."""
+        planned = cell.versions.get("dataset", found)
+        if planned != found:
+            raise UserError(
+                f"{cell.dataset} in {self.data_root} is another version ({found}) than the plan's ({planned}); "
+                "import the same files, or delete that dataset's folder `processed`"
+            )
 
     def _splits_of(self, cell: Cell, labels: np.ndarray) -> Splits:
         key = (cell.dataset, cell.splits)
@@ -128,6 +136,8 @@ def evaluate(fitted: Fitted, graphs: Sequence[Data], device: str) -> dict[str, f
 
 def _one_line(error: Exception) -> str:
     text = " ".join(str(error).split())[:500] or "no message"
+    if isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in text:
+        return f"out of memory: {text}"
     return text if isinstance(error, UserError) else f"{type(error).__name__}: {text}"
 
 

@@ -1,8 +1,7 @@
-"""`bench run` and `bench status`."""
+"""`bench run`."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -31,13 +30,23 @@ def run(
     features: Annotated[str | None, typer.Option(help="native, constant, degree-onehot, degree.")] = None,
     splits: Annotated[str | None, typer.Option(help="Split family, or stratified for our own.")] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Worker processes. Default: one per core.")] = None,
+    executor: Annotated[str, typer.Option(help="local processes, or dask for a cluster.")] = "local",
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler. Default: a local cluster.", show_default=False)
+    ] = None,
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
     data: DataOption = None,
     tracking_uri: TrackingOption = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps.")] = "cpu",
     engine: Annotated[str, typer.Option(help="Training engine: reference.")] = "reference",
     retry: Annotated[bool, typer.Option(help="Run failed trials again.")] = True,
-    skip_unavailable: Annotated[bool, typer.Option(help="Go on without what cannot run here.")] = False,
+    skip_unavailable: Annotated[
+        bool, typer.Option("--skip-unavailable", help="Go on without what cannot run here; every table says so.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would run, what cannot, and how long it would take.")
+    ] = False,
+    probe: Annotated[bool, typer.Option(help="With --dry-run: time a few epochs of what was never measured.")] = True,
 ) -> None:
     """Run what is missing of a grid, or of the axes given; ends with a comparison table.
 
@@ -53,18 +62,30 @@ def run(
         "readouts": readout or [],
     }
     chosen = chosen_grid(grid, axes)
-    changes: dict[str, Any] = {"folds": folds, "repeats": repeats, "preset": preset, "features": features, "splits": splits}
+    changes: dict[str, Any] = {
+        "folds": folds,
+        "repeats": repeats,
+        "preset": preset,
+        "features": features,
+        "splits": splits,
+    }
     request = RunRequest(
         grid=adjusted(chosen, changes, epochs),
         workspace=workspace,
         data=data,
         tracking_uri=tracking_uri,
         jobs=jobs,
+        executor=executor,
+        scheduler=scheduler,
         device=device,
         engine=engine,
         retry=retry,
         skip_unavailable=skip_unavailable,
     )
+    if dry_run:
+        from bench.preview import preview
+
+        raise typer.Exit(preview(request, probe))
     raise typer.Exit(execute(request))
 
 
@@ -89,10 +110,3 @@ def adjusted(grid: Grid, changes: dict[str, Any], epochs: int | None) -> Grid:
     if epochs is not None:
         given["training"] = {**grid.training, "epochs": epochs}
     return replace(grid, **given)
-
-
-def status(workspace: WorkspaceOption = DEFAULT_WORKSPACE) -> None:
-    """Done, failed, stale and missing trials of each cell in the ledger."""
-    from bench.status import print_status
-
-    print_status(Path(workspace))

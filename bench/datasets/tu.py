@@ -48,12 +48,12 @@ def read_graphs(folder: Path) -> list[Data]:
     """The graphs of a set's folder. PyG's reading of the text is kept in `processed`, made anew when it is older."""
     from filelock import FileLock
 
-    if _is_processed(folder):
+    if is_processed(folder):
         return _read(folder, folder / "processed")
     validate(folder / "raw", folder.name)
     try:
         with FileLock(folder.parent / f".{folder.name}.lock"):
-            if not _is_processed(folder):  # another process may have done it meanwhile
+            if not is_processed(folder):  # another process may have done it meanwhile
                 shutil.rmtree(folder / "processed", ignore_errors=True)
             return _read(folder, folder / "processed")
     except OSError as error:
@@ -63,7 +63,7 @@ def read_graphs(folder: Path) -> list[Data]:
             return _read(folder, Path(temporary))
 
 
-def _is_processed(folder: Path) -> bool:
+def is_processed(folder: Path) -> bool:
     last_written = folder / "processed" / "pre_filter.pt"  # PyG writes it after the data: a sign that it got there
     if not last_written.is_file():
         return False

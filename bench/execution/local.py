@@ -9,8 +9,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 
-from bench.execution.tasks import Task, WorkerSettings, failed_records, run_task
+from bench.execution.tasks import Task, WorkerSettings, failed_record, run_task
 from bench.ledger import Record
 
 
@@ -29,24 +31,21 @@ class SerialExecutor:
 
 
 class ProcessExecutor:
-    """Runs tasks in worker processes. A worker that dies costs its task a second try alone, then a failed record."""
+    """Runs tasks in worker processes. A worker that dies costs its task's trials a second try, each alone."""
 
     def __init__(self, settings: WorkerSettings, jobs: int) -> None:
         self.settings, self.jobs = settings, jobs
-        self._pool = self._new_pool(jobs)
-
-    def _new_pool(self, jobs: int) -> ProcessPoolExecutor:
-        # spawn: a forked copy of a process that has run torch or MLflow threads can hang.
-        return ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_start_worker)
+        self._pools: list[ProcessPoolExecutor] = []
 
     def run(self, tasks: Sequence[Task]) -> Iterator[list[Record]]:
         waiting = list(reversed(tasks))
         running: dict[Future[list[Record]], Task] = {}
+        pool = self._new_pool(self.jobs)
         while waiting or running:
             try:
                 while waiting and len(running) < self.jobs + 1:  # one in hand, so that no worker waits for the driver
                     task = waiting.pop()
-                    running[self._submit(self._pool, task)] = task
+                    running[self._submit(pool, task)] = task
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     records = future.result()
@@ -54,38 +53,63 @@ class ProcessExecutor:
                     yield records
             except BrokenProcessPool:
                 suspects, running = list(running.values()), {}
-                self._kill(self._pool)
-                self._pool = self._new_pool(self.jobs)
+                self._kill(pool)
                 for task in suspects:
-                    yield self._run_alone(task)
-
-    def _submit(self, pool: ProcessPoolExecutor, task: Task) -> Future[list[Record]]:
-        return pool.submit(run_task, self.settings, task.to_json())
+                    for single in task.singles():
+                        yield self._run_alone(single)
+                pool = self._new_pool(self.jobs)
 
     def _run_alone(self, task: Task) -> list[Record]:
-        """A task that was in flight when a worker died, by itself, to see whether it was the cause."""
+        """A trial that was in flight when a worker died, by itself, to see whether it was the cause."""
         pool = self._new_pool(1)
         try:
             return self._submit(pool, task).result()
         except BrokenProcessPool:
-            return failed_records(task, "its worker process died twice, most likely out of memory; try fewer --jobs")
+            reason = "its worker process died twice, most likely out of memory; try fewer --jobs"
+            return [failed_record(job, reason) for job in task.jobs]
         finally:
             self._kill(pool)
 
-    def close(self) -> None:
-        self._kill(self._pool)
+    def _new_pool(self, jobs: int) -> ProcessPoolExecutor:
+        # spawn: a forked copy of a process that has run torch or MLflow threads can hang.
+        pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_end_with_driver)
+        self._pools.append(pool)
+        return pool
 
-    @staticmethod
-    def _kill(pool: ProcessPoolExecutor) -> None:
+    def _submit(self, pool: ProcessPoolExecutor, task: Task) -> Future[list[Record]]:
+        with _deaf_to_interrupts():
+            return pool.submit(run_task, self.settings, task.to_json())
+
+    def close(self) -> None:
+        for pool in list(self._pools):
+            self._kill(pool)
+
+    def _kill(self, pool: ProcessPoolExecutor) -> None:
         processes = list((pool._processes or {}).values())
         pool.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.kill()
+        for process in processes:
+            process.join()
+        self._pools.remove(pool)
 
 
-def _start_worker() -> None:
-    """The driver alone answers Ctrl-C; a worker whose driver is gone ends by itself."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Processes started within never see Ctrl-C, which a terminal sends to all: the driver alone answers it.
+
+    A signal mask passes on to what is started under it. One that arrives meanwhile reaches the driver afterwards.
+    """
+    resource_tracker.ensure_running()  # it would lift the mask when it starts
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def _end_with_driver() -> None:
+    """A worker whose driver is gone, even by SIGKILL, ends by itself."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from augmenters import AUGMENTERS
 from bench.cells import Cell, Trial
 from bench.ledger import Record
+from bench.paths import data_root
+from bench.planning import stale_parts
 
 Job = tuple[Cell, Trial]
 
@@ -23,12 +26,16 @@ class Task:
     def to_json(self) -> list[dict[str, Any]]:
         return [{"cell": cell.to_json(), "fold": trial.fold, "repeat": trial.repeat} for cell, trial in self.jobs]
 
+    def singles(self) -> list[Task]:
+        """The same trials, each by itself."""
+        return [Task((job,)) for job in self.jobs]
+
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """What a worker needs to know beside the task."""
+    """What a worker needs to know beside the task; without a data root it takes its machine's own."""
 
-    data_root: str
+    data_root: str | None
     engine: str
     device: str = "cpu"
 
@@ -61,37 +68,49 @@ def bundled(jobs: Iterable[Job]) -> list[Task]:
 
 
 _RUNNERS: dict[WorkerSettings, Callable[[Iterable[Job]], list[Record]]] = {}
+# A cluster's worker may have several threads; torch's random state and what trials share belong to one at a time.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def run_task(settings: WorkerSettings, work: list[dict[str, Any]]) -> list[Record]:
     """Do a task in this process; the runner stays, so that a worker loads a dataset once."""
-    if settings not in _RUNNERS:
-        import torch
+    with _ONE_AT_A_TIME:
+        jobs = [(Cell.from_json(item["cell"]), Trial(item["fold"], item["repeat"])) for item in work]
+        reason = next(filter(None, (other_versions(item["cell"]) for item in work)), None)
+        if reason:
+            return [failed_record(job, reason) for job in jobs]
+        return _runner(settings)(jobs)
 
+
+def _runner(settings: WorkerSettings) -> Callable[[Iterable[Job]], list[Record]]:
+    import torch
+
+    # One thread a worker: small graphs gain nothing from more, and the sums keep their order.
+    torch.set_num_threads(1)
+    if settings not in _RUNNERS:
         from bench.trials import TrialRunner, engines
 
-        # One thread a worker: small graphs gain nothing from more, and the sums keep their order.
-        torch.set_num_threads(1)
-        runner = TrialRunner(Path(settings.data_root), engines()[settings.engine](), settings.device)
+        runner = TrialRunner(data_root(settings.data_root), engines()[settings.engine](), settings.device)
         _RUNNERS[settings] = runner.run
-    jobs = [(Cell.from_json(item["cell"]), Trial(item["fold"], item["repeat"])) for item in work]
-    return _RUNNERS[settings](jobs)
+    return _RUNNERS[settings]
 
 
-def failed_records(task: Task, reason: str) -> list[Record]:
-    """The records of a task whose worker died with it."""
-    from datetime import UTC, datetime
+def other_versions(cell: dict[str, Any]) -> str | None:
+    """Why this process must not run a cell: its code is not the one that the cell's key speaks of."""
+    for part, (planned, here) in stale_parts(cell).items():
+        return f"this worker has {part} {here} where the run has {planned}; install the same versions everywhere"
+    return None
 
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    return [
-        {
-            "type": "trial",
-            "cell": cell.key,
-            "fold": trial.fold,
-            "repeat": trial.repeat,
-            "status": "failed",
-            "reason": reason,
-            "finished": now,
-        }
-        for cell, trial in task.jobs
-    ]
+
+def failed_record(job: Job, reason: str) -> Record:
+    """The record of a trial that could not be run at all."""
+    cell, trial = job
+    return {
+        "type": "trial",
+        "cell": cell.key,
+        "fold": trial.fold,
+        "repeat": trial.repeat,
+        "status": "failed",
+        "reason": reason,
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
