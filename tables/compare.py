@@ -13,13 +13,13 @@ from tables.grid import Request
 from tables.latex import environment
 from tables.paper import TRIALS, Contradiction, Number, contradictions, numbers
 from tables.selection import Index
-from tables.specs import LONG_NAMES
+from tables.specs import LONG_NAMES, TABLES
 from tables.statistics import LEVEL, Summary, summary
 from tables.wording import signed
 
 _QUANTILE = 1.959963984540054  # of the normal distribution, two-sided 95 %
-HEADS = ("Table", "Row", "Dataset", "k", "Ours", "Paper", "Difference", "Noise", "Verdict")
-WITHIN, OUTSIDE, OPEN = "within noise", "outside", "too few trials"
+HEADS = ("Table", "Row", "Dataset", "k", "Ours", "Paper", "Diff.", "±", "Verdict")
+WITHIN, OUTSIDE, OPEN = "within", "outside", "too few"
 
 
 class NothingToCompare(UserError):
@@ -34,6 +34,16 @@ class Compared:
     ours: Summary  # fractions
     planned: int
     contradictions: tuple[Contradiction, ...]
+
+    @property
+    def row(self) -> str:
+        """The paper's name of the row, with what tells it from another of the same name in the same table."""
+        rows, place = [row.name for row in TABLES[self.theirs.table].rows], self.theirs.coordinate
+        if rows.count(self.theirs.row) == 1:
+            return self.theirs.row
+        if place.backbone != "gcn":
+            return f"{self.theirs.row} ({place.backbone.upper()})"
+        return f"{place.augmenter.partition(':')[0].removeprefix('gdm-').capitalize()} {self.theirs.row}"
 
     @property
     def difference(self) -> float:
@@ -59,7 +69,7 @@ class Compared:
         place = self.theirs.coordinate
         return [
             self.theirs.table,
-            self.theirs.row,
+            self.row,
             LONG_NAMES[place.dataset],
             str(place.k),
             ours,
@@ -155,6 +165,8 @@ def markdown(comparison: Comparison) -> str:
 def latex(comparison: Comparison) -> str:
     """The comparison as a longtable with the sums above and the contradictions below."""
     template = environment().get_template("compare.tex.j2")
-    return template.render(
-        comparison=comparison, heads=HEADS, contradictions=[contradiction_words(c) for c in comparison.touched]
-    )
+    tables: dict[str, list[list[str]]] = {}
+    for line in comparison.lines:
+        tables.setdefault(line.theirs.table, []).append(line.words()[1:])
+    contradicted = [contradiction_words(found) for found in comparison.touched]
+    return template.render(comparison=comparison, heads=HEADS[1:], tables=tables, contradictions=contradicted)

@@ -38,6 +38,8 @@ class Results:
         done = self.trials[self.trials["status"] == "done"] if len(self.trials) else self.trials
         self._done = {str(key): part.set_index(["fold", "repeat"]).sort_index() for key, part in done.groupby("cell")}
 
+        self._values: dict[tuple[str | None, str], pd.Series[float]] = {}
+
     def done(self, key: str | None) -> pd.DataFrame:
         """The finished trials of one cell, by (fold, repeat); empty when there are none."""
         if key is None or key not in self._done:
@@ -46,7 +48,10 @@ class Results:
 
     def values(self, key: str | None, metric: str = "accuracy") -> pd.Series[float]:
         """The finished trials' metric, a fraction, by (fold, repeat)."""
-        return self.done(key)[metric].astype(float)
+        known = self._values.get((key, metric))
+        if known is None:
+            known = self._values[key, metric] = self.done(key)[metric].astype(float)
+        return known
 
     def planned_trials(self, key: str | None) -> int:
         """How many trials the cell is meant to have: those planned, and those that were run beyond a plan."""

@@ -6,13 +6,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-import pandas as pd
-
 from bench.registry import UserError, unknown
 from tables.frame import METRICS
 from tables.selection import SETTINGS, Index, Pick
 from tables.specs import FIGURE, MEASURE, TABLES, Coordinate, Row, TableSpec, coordinates, full, generic
-from tables.statistics import ALPHA, Paired, Summary, holm, paired, summary
+from tables.statistics import ALPHA, Paired, Summary, holm, summary
 
 MARKS = ("best", "ties", "significance")
 CUSTOM = "custom"
@@ -185,9 +183,9 @@ def _entry(
     results, key, reference = index.results, chosen[place], reference_of(place, there)
     done = results.done(key)
     values = results.values(key, request.metric)
-    difference = None
-    if len(values) and reference != place and chosen[reference] is not None:
-        difference = paired(values, results.values(chosen[reference], request.metric))
+    difference, against = None, chosen[reference]
+    if key is not None and len(values) and reference != place and against is not None:
+        difference = index.paired(key, against, request.metric)
     return Entry(
         place,
         settings,
@@ -247,16 +245,12 @@ def _with_marks(group: tuple[Line, ...], index: Index, request: Request) -> tupl
         highest = shown_percent(entries[top][column].value.mean)
         best = [row for row in there if shown_percent(entries[row][column].value.mean) == highest]
         others = [row for row in there if row not in best]
-        against = [_against(index, entries[top][column], entries[row][column], request.metric) for row in others]
+        keys = [str(entries[row][column].key) for row in others]
+        against = [index.paired(str(entries[top][column].key), key, request.metric).p_wilcoxon for key in keys]
         tied = {row for row, p in zip(others, holm(against), strict=True) if math.isnan(p) or p >= ALPHA}
         for row in there:
             entries[row][column] = replace(entries[row][column], best=row in best, tied=row in tied)
     return tuple(replace(line, entries=tuple(found)) for line, found in zip(group, entries, strict=True))
-
-
-def _against(index: Index, best: Entry, other: Entry, metric: str) -> float:
-    values: pd.Series[float] = index.results.values(best.key, metric)
-    return paired(values, index.results.values(other.key, metric)).p_wilcoxon
 
 
 def _context(index: Index, keys: Iterable[str | None], mixed: Sequence[str]) -> Context:

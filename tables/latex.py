@@ -62,6 +62,8 @@ def _escape_character(character: str) -> str:
         return character
     if character.isspace() or unicodedata.category(character) == "Cc":
         return " "
+    if character == "±":
+        return r"$\pm$"
     if "\u00c0" <= character <= "\u017f":  # Latin letters with accents
         return character
     return f"[U+{ord(character):04X}]"

@@ -18,7 +18,7 @@ from tables.grid import Entry, Grid, Request, fill, reference_of, specs_for
 from tables.latex import TEMPLATES
 from tables.selection import Index, Pick, social_features
 from tables.specs import LONG_NAMES, Coordinate, method_name
-from tables.statistics import paired, summary
+from tables.statistics import summary
 from tables.wording import KINDS, NOUNS, caption, notes, seconds, shown, signed
 
 _INK = "#010203"  # stands for the page's text colour in the drawings
@@ -113,7 +113,7 @@ def _drawing(index: Index, request: Request, datasets: Sequence[str], salt: str)
     rates = figures.ranking_rates(data)
     return Drawing(
         [(LONG_NAMES.get(d, d), _panel(data, d, f"{salt}-p{i}")) for i, d in enumerate(data.datasets)],
-        [(method, _swatch(style)) for method, style in data.styles("currentColor").items()],
+        [(m, _swatch(style, f"{salt}-m{i}")) for i, (m, style) in enumerate(data.styles("currentColor").items())],
         bool((data.points["trials"] < data.points["planned"]).any()),
         [_diagram(data, k, salt, k == (10 if 10 in rates else rates[-1])) for k in rates],
     )
@@ -131,7 +131,7 @@ def _panel(data: figures.Curves, dataset: str, salt: str) -> Markup:
         return Markup(figures.inline_svg(figure, salt, _INK))
 
 
-def _swatch(style: figures.Style) -> Markup:
+def _swatch(style: figures.Style, salt: str) -> Markup:
     """A short piece of a method's line with its marker, for the legend."""
     from matplotlib.figure import Figure
 
@@ -142,7 +142,7 @@ def _swatch(style: figures.Style) -> Markup:
     (line,) = ax.plot([0, 1, 2], [0, 0, 0], color=ink, linewidth=1.3)
     line.set_dashes(style.dashes or (None, None))
     ax.plot([1], [0], marker=style.marker, color=ink, markersize=6)
-    return Markup(figures.inline_svg(figure, f"swatch-{style.marker}-{style.colour.strip('#')}", _INK))
+    return Markup(figures.inline_svg(figure, salt, _INK))
 
 
 def _diagram(data: figures.Curves, k: int, anchor: str, unfolded: bool) -> dict[str, Any]:
@@ -184,9 +184,9 @@ def _cell(
     key, reference, results = chosen[place], reference_of(place, there), index.results
     values, done, cell = results.values(key, request.metric), results.done(key), index.cells[str(key)]
     entry = Entry(place, settings, key, summary(values), results.planned_trials(key))
-    difference = None
-    if reference != place and chosen[reference] is not None:
-        difference = paired(values, results.values(chosen[reference], request.metric))
+    difference, against = None, chosen[reference]
+    if reference != place and against is not None:
+        difference = index.paired(str(key), against, request.metric)
     density = float(done["generated.density"].astype(float).mean()) if "generated.density" in done else math.nan
     return {
         "place": place,

@@ -16,6 +16,7 @@ import pandas as pd
 from bench.registry import UserError, show, unknown
 from tables.frame import PARTS, Results
 from tables.specs import DEFINING_SETTINGS, Coordinate
+from tables.statistics import Paired, paired
 
 SETTINGS = ("default", "tuned")
 PUBLISHED = "published"  # any split family that is not the harness's own
@@ -70,9 +71,18 @@ class Index:
             self._at.setdefault((place, SETTINGS[int(cell["tuned"])]), []).append(key)
         finished = results.trials.get("finished")
         self._newest: dict[str, Any] = {}
+        self._paired: dict[tuple[str, str, str], Paired] = {}
         if finished is not None:
             newest = finished.astype(str).groupby(results.trials["cell"]).max()
             self._newest = {str(key): value for key, value in newest.items()}
+
+    def paired(self, key: str, reference: str, metric: str) -> Paired:
+        """One cell against another on their common trials; asked for by many tables, computed once."""
+        known = self._paired.get((key, reference, metric))
+        if known is None:
+            known = paired(self.results.values(key, metric), self.results.values(reference, metric))
+            self._paired[key, reference, metric] = known
+        return known
 
     def coordinates(self, settings: Sequence[str] = SETTINGS) -> list[Coordinate]:
         """Every coordinate that has a cell."""

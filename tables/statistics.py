@@ -62,8 +62,10 @@ def paired(values: pd.Series[float], reference: pd.Series[float], test_to_train:
     The plain interval takes trials as independent; folds share training graphs, so the corrected one, whose variance
     is (1/n + test/train) s^2, is wider and the safer of the two.
     """
-    both = values.index.intersection(reference.index)
-    differences = np.round((values.loc[both] - reference.loc[both]).to_numpy(dtype=float), _DIGITS)
+    if not values.index.equals(reference.index):
+        both = values.index.intersection(reference.index)
+        values, reference = values.loc[both], reference.loc[both]
+    differences = np.round(values.to_numpy(dtype=float) - reference.to_numpy(dtype=float), _DIGITS)
     n = len(differences)
     if n < 2:
         mean = float(differences[0]) if n else math.nan

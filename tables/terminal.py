@@ -2,46 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from tables.compare import HEADS, OUTSIDE, WITHIN, Comparison, contradiction_words
 from tables.grid import Grid
-from tables.wording import shown
+from tables.wording import Shown, shown
 
 
 def show_grid(grid: Grid, console: Console) -> None:
-    """The numbers of one table."""
-    table = Table(title=Text(grid.name), header_style="")
-    table.add_column("")
-    for column in grid.spec.columns:
-        table.add_column(Text(f"{column.span}\n{column.head}".strip()), justify="right", no_wrap=True)
-    for group in grid.groups:
-        for line in group:
-            cells: list[Any] = [Text(line.name)]
-            for entry in line.entries:
-                cell = shown(entry, "values", grid.mark)
-                style = "bold" if cell.bold else "underline" if cell.underlined else ""
-                cells.append(Text.assemble((cell.main, style), f" {cell.spread} {' '.join(cell.raised)}".rstrip()))
-            table.add_row(*cells)
-        table.add_section()
-    console.print(table)
+    """The numbers of one table, in as many parts as the terminal's width asks for."""
+    texts = {line: [_text(shown(entry, "values", grid.mark)) for entry in line.entries] for line in grid.lines}
+    first = max(len(line.name) for line in grid.lines)
+    widths = [
+        max(len(column.head), len(column.span) // 2, *(len(cells[place]) for cells in texts.values())) + 3
+        for place, column in enumerate(grid.spec.columns)
+    ]
+    start, part = 0, 0
+    while start < len(widths):
+        end = start + 1
+        while end < len(widths) and first + 4 + sum(widths[start : end + 1]) <= console.width:
+            end += 1
+        part += 1
+        table = Table(title=Text(grid.name) if part == 1 else None, header_style="", box=box.SIMPLE, title_style="bold")
+        table.add_column("", no_wrap=True)
+        for column in grid.spec.columns[start:end]:
+            table.add_column(Text(f"{column.span}\n{column.head}".strip()), justify="right")
+        for group in grid.groups:
+            for line in group:
+                table.add_row(Text(line.name), *texts[line][start:end])
+            table.add_section()
+        console.print(table)
+        start = end
+
+
+def _text(cell: Shown) -> Text:
+    style = "bold" if cell.bold else "underline" if cell.underlined else ""
+    return Text.assemble((cell.main, style), f" {cell.spread} {' '.join(cell.raised)}".rstrip(), no_wrap=True)
 
 
 def show_comparison(found: Comparison, console: Console) -> None:
     """Ours beside the paper's, then in sum, then where the paper contradicts itself."""
-    table = Table(title=Text(f"Ours and the paper's ({'; '.join(found.conditions)})"))
-    for place, head in enumerate(HEADS):
-        table.add_column(head, justify="right" if 3 <= place <= 7 else "left", no_wrap=True)
     colours = {WITHIN: "green", OUTSIDE: "red"}
-    for line in found.lines:
-        *cells, verdict = (Text(word) for word in line.words())
-        verdict.stylize(colours.get(line.verdict, ""))
-        table.add_row(*cells, verdict)
-    console.print(table)
+    console.print(f"Ours and the paper's ({'; '.join(found.conditions)})", markup=False, highlight=False)
+    for name in dict.fromkeys(line.theirs.table for line in found.lines):
+        table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), title=Text(name), title_style="bold", header_style="")
+        for place, head in enumerate(HEADS[1:]):
+            table.add_column(head, justify="right" if 2 <= place <= 6 else "left", no_wrap=True)
+        for line in found.lines:
+            if line.theirs.table == name:
+                *cells, verdict = (Text(word) for word in line.words()[1:])
+                verdict.stylize(colours.get(line.verdict, ""))
+                table.add_row(*cells, verdict)
+        console.print(table)
     for words in found.sums():
         console.print(words, markup=False, highlight=False)
     if found.touched:

@@ -1,0 +1,152 @@
+"""The picture of `bench inspect`: some graphs of each kind drawn, and their distributions over one another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tables.figures import INK, plain_text
+
+MOST_DRAWN = 100  # nodes; a larger graph is shown as its adjacency matrix
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_AXES = {
+    "density": "density of a graph",
+    "degree": "degree of a node",
+    "clustering": "clustering of a node",
+    "spectrum": "eigenvalue of the normalised Laplacian",
+}
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """A graph to draw: its size and its edges, one row each (directions and repetitions do not matter)."""
+
+    nodes: int
+    edges: np.ndarray
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One kind of graphs: some to draw, and by name (density, degree, clustering, spectrum) values with weights."""
+
+    label: str
+    sketches: Sequence[Sketch]
+    samples: dict[str, tuple[np.ndarray, np.ndarray]]
+
+
+def inspection_figure(title: str, panels: Sequence[Panel]) -> Any:
+    """A row of drawings for each panel that has some, and under them the cumulative distributions of all."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    drawn = [panel for panel in panels if panel.sketches]
+    wide = max((len(panel.sketches) for panel in drawn), default=1)
+    with mpl.rc_context({"font.size": 8, "axes.linewidth": 0.6}):
+        figure = Figure(figsize=(8.4, 1.35 * len(drawn) + 2.5), layout="constrained")
+        above, below = figure.subfigures(2, 1, height_ratios=[1.35 * max(len(drawn), 1), 2.3])
+        figure.suptitle(plain_text(title), fontsize=9.5)
+        colours = colours_of(panels)
+        grid = above.subplots(max(len(drawn), 1), wide, squeeze=False)
+        for axes in grid.flat:
+            axes.set_axis_off()
+        for row, panel in zip(grid, drawn, strict=False):
+            for ax, sketch in zip(row, panel.sketches, strict=False):
+                draw_graph(ax, sketch, colours[panel.label])
+            row[0].set_axis_on()
+            row[0].set_ylabel(plain_text(panel.label), color=colours[panel.label], fontweight="bold")
+            row[0].set(xticks=[], yticks=[])
+            for spine in row[0].spines.values():
+                spine.set_visible(False)
+        for ax, name in zip(below.subplots(1, len(_AXES)), _AXES, strict=True):
+            draw_distributions(ax, panels, name, colours)
+        handles, labels = below.axes[0].get_legend_handles_labels()
+        below.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 5), frameon=False)
+    return figure
+
+
+def colours_of(panels: Sequence[Panel]) -> dict[str, str]:
+    """The first panel in ink, one without drawings in grey, the others each in a colour."""
+    found, taken = {}, 0
+    for place, panel in enumerate(panels):
+        if place == 0:
+            found[panel.label] = INK
+        elif not panel.sketches:
+            found[panel.label] = "#8A8A8A"
+        else:
+            found[panel.label] = _COLOURS[taken % len(_COLOURS)]
+            taken += 1
+    return found
+
+
+def draw_graph(ax: Any, sketch: Sketch, colour: str) -> None:
+    """Nodes and links, or the adjacency matrix by degree when there are too many nodes to tell apart."""
+    from matplotlib.collections import LineCollection
+
+    n, pairs = sketch.nodes, unique_pairs(sketch)
+    if n > MOST_DRAWN:
+        order = np.argsort(-np.bincount(pairs.ravel(), minlength=n), kind="stable")
+        place = np.empty(n, dtype=int)
+        place[order] = np.arange(n)
+        size = min(n, 240)
+        cells = place[np.concatenate([pairs, pairs[:, ::-1]])] * size // n
+        counts = np.zeros((size, size))
+        np.add.at(counts, (cells[:, 0], cells[:, 1]), 1.0)
+        ax.imshow(np.minimum(counts, 1.0), cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
+    else:
+        positions = spring_layout(n, pairs)
+        fade = float(np.clip(60 / max(len(pairs), 1), 0.04, 0.7))
+        lines = LineCollection(positions[pairs], colors=colour, linewidths=0.6, alpha=fade)
+        ax.add_collection(lines)
+        ax.scatter(*positions.T, s=max(1.5, 9 - n / 12), color=colour, linewidths=0, zorder=3)
+        ax.set_aspect("equal", adjustable="datalim")
+        ax.margins(0.08)
+    share = len(pairs) / (n * (n - 1) / 2) if n > 1 else 0.0
+    ax.set_title(f"n = {n}, density {share:.2f}", fontsize=6.5, color=INK, pad=2)
+
+
+def unique_pairs(sketch: Sketch) -> np.ndarray:
+    """Undirected edges, each once, the smaller end first."""
+    ends = np.sort(np.asarray(sketch.edges, dtype=np.int64).reshape(-1, 2), axis=1)
+    return np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0)
+
+
+def spring_layout(n: int, pairs: np.ndarray, steps: int = 120) -> np.ndarray:
+    """Positions by springs on edges, repulsion between all nodes and a pull to the middle that holds components
+    together; always the same for the same graph."""
+    angle = 2 * np.pi * np.arange(n) / max(n, 1)
+    at = np.stack([np.cos(angle), np.sin(angle)], axis=1) * (1 + 0.01 * np.arange(n)[:, None] / max(n, 1))
+    joined = np.zeros((n, n))
+    joined[pairs[:, 0], pairs[:, 1]] = joined[pairs[:, 1], pairs[:, 0]] = 1.0
+    rest = 1.5 / np.sqrt(max(n, 1))
+    for step in range(steps):
+        apart = at[:, None] - at[None]
+        length = np.maximum(np.sqrt((apart**2).sum(axis=2)), 1e-3)
+        force = rest**2 / length**2 - joined * length / rest
+        move = (apart * force[:, :, None]).sum(axis=1) - 0.5 * at
+        size = np.maximum(np.sqrt((move**2).sum(axis=1, keepdims=True)), 1e-9)
+        at = at + move / size * np.minimum(size, 0.15 * (1 - step / steps))
+    return at
+
+
+def draw_distributions(ax: Any, panels: Sequence[Panel], name: str, colours: dict[str, str]) -> None:
+    """Cumulative shares: the area between two lines is their Wasserstein-1 distance."""
+    for panel in panels:
+        values, weights = panel.samples[name]
+        style = {"linestyle": "-" if panel.sketches else ":", "color": colours[panel.label]}
+        width = 1.6 if colours[panel.label] == INK else 1.1
+        ax.ecdf(values, weights, label=plain_text(panel.label), linewidth=width, **style)
+    ax.set_xlabel(_AXES[name], fontsize=7)
+    ax.set_ylim(0, 1.02)
+    ax.tick_params(labelsize=6.5)
+    ax.grid(True, color="#999999", alpha=0.3, linewidth=0.5)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+
+
+def save_picture(figure: Any, path: Path) -> None:
+    """Write the picture as PNG, small enough for a page."""
+    figure.savefig(path, dpi=130, metadata={"Software": None})

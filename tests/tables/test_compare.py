@@ -1,0 +1,78 @@
+"""Ours beside the paper's."""
+
+from __future__ import annotations
+
+import math
+from types import ModuleType
+
+import pytest
+
+from bench.registry import UserError
+from tables.compare import OPEN, OUTSIDE, WITHIN, compare, latex, markdown
+from tables.frame import from_records
+from tables.grid import Request
+from tables.selection import Index
+from tables.specs import TABLES, Coordinate
+
+PLACE = Coordinate("PROTEINS", 10, "none")  # the paper has 59.3 (6.8)
+
+
+def index(fake: ModuleType, low: float, high: float, places: tuple[Coordinate, ...] = (PLACE,)) -> Index:
+    """Trials that are half `low`, half `high`."""
+    return Index(from_records(fake.ledger(places, value=lambda p, f, r: low if f % 2 else high)))
+
+
+def test_difference_and_noise_by_hand(fake: ModuleType) -> None:
+    found = compare(index(fake, 0.55, 0.65), Request())
+    line = found.lines[0]
+    spread = 5 * math.sqrt(30 / 29)
+    assert line.ours.mean == pytest.approx(0.6)
+    assert line.difference == pytest.approx(0.7)
+    assert line.noise == pytest.approx(1.959964 * math.sqrt(spread**2 / 30 + 6.8**2 / 30))
+    assert line.verdict == WITHIN
+    assert {number.theirs.table for number in found.lines} == {"10labelrate", "GAE"}
+
+
+def test_a_gap_is_outside_of_noise(fake: ModuleType) -> None:
+    found = compare(index(fake, 0.75, 0.85), Request(), ["GAE"])
+    assert [line.verdict for line in found.lines] == [OUTSIDE]
+    assert found.verdicts() == {WITHIN: 0, OUTSIDE: 1, OPEN: 0}
+    assert found.sums()[0].startswith("0 of 1 compared numbers are within noise")
+    assert "+20.7 points on average, 20.7 in absolute value" in found.sums()[1]
+    assert "39 of the paper's 40 numbers have no finished trial" in found.sums()[2]
+
+
+def test_one_trial_is_too_few(fake: ModuleType) -> None:
+    cell = fake.cell(PLACE)
+    found = compare(Index(from_records([cell, fake.trial(cell["key"], 0, 0, 0.6)])), Request(), ["GAE"])
+    assert found.lines[0].verdict == OPEN
+    assert "1 have too few trials" in found.sums()[0]
+
+
+def test_contradictions_stand_where_they_touch(fake: ModuleType) -> None:
+    place = Coordinate("PROTEINS", 5, "gdm-unc")
+    found = compare(index(fake, 0.6, 0.7, (place, PLACE)), Request())
+    lines = [line for line in found.lines if line.theirs.coordinate == place]
+    assert [(line.theirs.table, line.theirs.mean) for line in lines] == [("GAE", 66.0), ("Pool", 65.1)]
+    assert all(line.words()[-1].endswith(" !") for line in lines)
+    assert len(found.touched) == 1
+    for text in (markdown(found), latex(found)):
+        assert "66.0 (5.3) in one table and 65.1 (5.3) in another" in text
+
+
+def test_rows_of_one_name_are_told_apart(fake: ModuleType) -> None:
+    found = compare(Index(from_records(fake.ledger(folds=2, repeats=1))), Request())
+    for name in TABLES:
+        places = {(line.row, line.theirs.coordinate.dataset, line.theirs.coordinate.k) for line in found.lines}
+        assert {"Acc w/o Low Diff", "Unc w/o Low Diff", "GDM Acc (GIN)", "GDM Acc (GAT)"} <= {row for row, *_ in places}
+        lines = [line for line in found.lines if line.theirs.table == name]
+        shown = {(line.row, line.theirs.coordinate.dataset, line.theirs.coordinate.k) for line in lines}
+        assert len(shown) == len(lines)
+    assert len(found.lines) == 256 and found.missing == 0
+
+
+def test_nothing_to_compare_is_said(fake: ModuleType) -> None:
+    with pytest.raises(UserError, match="no cell of the paper's tables has a finished trial"):
+        compare(index(fake, 0.5, 0.6, (Coordinate("digits", 2, "none"),)), Request())
+    with pytest.raises(UserError, match="the paper has no macro_f1"):
+        compare(index(fake, 0.5, 0.6), Request(metric="macro_f1"))

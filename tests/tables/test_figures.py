@@ -1,0 +1,101 @@
+"""Figures: what is drawn, in which formats, and that names draw as they are."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from bench.registry import UserError
+from tables import figures
+from tables.frame import from_records
+from tables.grid import Request
+from tables.selection import Index
+from tables.specs import FIGURE, Coordinate
+
+HOSTILE = "_$x^{$ <b>&\n\\alpha"
+
+
+@pytest.fixture(scope="module")
+def index(fake: ModuleType) -> Index:
+    def value(place: Coordinate, fold: int, repeat: int) -> float | None:
+        return None if (place.dataset, place.k, fold) == ("NCI1", 5, 1) else fake.accuracy(place, fold, repeat)
+
+    others = [Coordinate(HOSTILE, k, name) for k in (1, 4) for name in ("none", "duplicate", HOSTILE)]
+    return Index(from_records(fake.ledger(FIGURE.coordinates(), value=value) + fake.ledger(others)))
+
+
+def test_points_are_the_means_in_percent(index: Index, fake: ModuleType) -> None:
+    data = figures.curves(index, Request())
+    assert data.datasets == [name for name, _ in FIGURE.panels]
+    assert list(data.methods) == [row.name for row in FIGURE.rows]
+    assert len(data.points) == 288
+    place = Coordinate("PROTEINS", 10, "gdm-acc")
+    values = [fake.accuracy(place, f, r) for f in range(10) for r in range(3)]
+    chosen = data.points.query("dataset == 'PROTEINS' and k == 10 and method == 'GDM Acc'")["value"].item()
+    assert chosen == pytest.approx(100 * sum(values) / 30)
+
+
+def test_all_formats_are_written_and_repeat_exactly(index: Index, tmp_path: Path) -> None:
+    data = figures.curves(index, Request())
+    figure = figures.label_rate_figure(data)
+    assert len([ax for ax in figure.axes if ax.lines]) == 6
+    paths = figures.save(figure, tmp_path / "a", "main_exp")
+    starts = {path.suffix: path.read_bytes()[:5] for path in paths}
+    assert starts == {".pdf": b"%PDF-", ".svg": b"<?xml", ".png": b"\x89PNG\r"}
+    (again,) = figures.save(figures.label_rate_figure(data), tmp_path / "b", "main_exp")[1:2]
+    assert again.read_bytes() == (tmp_path / "a" / "main_exp.svg").read_bytes()
+
+
+def test_missing_trials_are_hollow_and_strict_refuses(index: Index) -> None:
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    figures.draw_panel(ax, figures.curves(index, Request()), "NCI1")
+    assert sum(line.get_markerfacecolor() == "white" for line in ax.lines) == 8
+    with pytest.raises(UserError, match=r"NCI1 k=5 .* has 27 of 30 trials"):
+        figures.curves(index, Request(strict=True))
+
+
+def test_no_two_methods_look_alike(index: Index) -> None:
+    styles = figures.curves(index, Request()).styles()
+    assert len({style.marker for style in styles.values()}) == len(styles)
+    assert len({str(style.dashes) for style in styles.values()}) == len(styles)
+    assert len({style.colour for style in styles.values()}) == len(styles)
+    many = figures.Curves(figures.curves(index, Request()).points, tuple(f"m{i}" for i in range(12)), "accuracy")
+    assert len({(s.colour, s.marker, str(s.dashes)) for s in many.styles().values()}) == 12
+
+
+def test_other_datasets_show_every_method_and_odd_names_draw(index: Index, tmp_path: Path) -> None:
+    data = figures.curves(index, Request(), datasets=[HOSTILE])
+    assert set(data.methods) == {"GCN", "duplicate", HOSTILE}
+    (path,) = figures.save(figures.label_rate_figure(data), tmp_path, "odd", ["svg"])
+    ET.parse(path)
+    with pytest.raises(UserError, match="unknown dataset with results 'PROTEIN'"):
+        figures.curves(index, Request(), datasets=["PROTEIN"])
+    with pytest.raises(figures.NothingToDraw, match="backbone gin and readout mean"):
+        figures.curves(index, Request(), backbone="gin")
+
+
+def test_ranks_over_datasets_and_their_diagram(index: Index, tmp_path: Path) -> None:
+    data = figures.curves(index, Request())
+    assert figures.ranking_rates(data) == [2, 3, 5, 10, 25, 50]
+    found = figures.rank_methods(data, 10)
+    assert found is not None and len(found.blocks) == 6
+    table = data.points.query("k == 10").pivot(index="dataset", columns="method", values="value")
+    by_hand = {m: sum((row > row[m]).sum() + 1 for _, row in table.iterrows()) / 6 for m in table.columns}
+    assert found.mean_ranks.to_dict() == pytest.approx(by_hand)
+    (path,) = figures.save(figures.critical_difference_figure(found), tmp_path, "cd", ["svg"])
+    ET.parse(path)
+    assert figures.ranking_rates(figures.curves(index, Request(), datasets=["NCI1"])) == []
+
+
+def test_inline_drawings_take_the_pages_colour_and_share_no_id(index: Index) -> None:
+    found = figures.rank_methods(figures.curves(index, Request()), 2)
+    assert found is not None
+    drawings = [figures.inline_svg(figures.critical_difference_figure(found, "#010203"), s, "#010203") for s in "ab"]
+    ids = [{e.get("id") for e in ET.fromstring(text).iter() if e.get("id")} for text in drawings]
+    assert ids[0] and not ids[0] & ids[1]
+    assert "currentColor" in drawings[0] and "#010203" not in drawings[0]
