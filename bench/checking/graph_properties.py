@@ -32,11 +32,12 @@ def malformed(graph: Any, case: Case, subject: Subject) -> str | None:
         return f"it has {graph.num_nodes} nodes; a graph keeps one at least"
     if weight is not None and (not isinstance(weight, Tensor) or weight.shape != (edges.shape[1],)):
         return f"edge_weight is {_kind(weight)}, not one number for each of {edges.shape[1]} edges"
-    carried = subject.instance.features == "carry" and case.graphs[0].x is not None
+    carried = subject.instance.features == "carry"  # else the harness makes the features anew
     if (carried or x is not None) and (not isinstance(x, Tensor) or x.dim() != 2 or not x.is_floating_point()):
         return f"x is {_kind(x)}, not numbers of shape [nodes, features]"
-    if carried and x.shape[1] != case.graphs[0].x.shape[1]:
-        return f"x has {x.shape[1]} columns, the originals {case.graphs[0].x.shape[1]}"
+    width = case.graphs[0].num_node_features
+    if carried and graph.num_node_features != width:
+        return f"x has {graph.num_node_features} columns, the originals {width}"
     if any(isinstance(value, Tensor) and value.requires_grad for value in graph.to_dict().values()):
         return "a tensor of it requires a gradient; detach it"
     return None

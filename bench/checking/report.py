@@ -23,7 +23,7 @@ def print_report(report: Report, console: Console) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("property", no_wrap=True)
     table.add_column("result", no_wrap=True)
-    table.add_column("detail", style="dim", overflow="fold", ratio=1)
+    table.add_column("detail", overflow="fold", ratio=1)
     for finding in report.findings:
         detail = escape(finding.detail)
         table.add_row(

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from bench.commands.options import DEFAULT_WORKSPACE, DataOption, TrackingOption, WorkspaceOption
+
 
 def check(
     names: Annotated[
@@ -42,3 +44,28 @@ def check(
     if everything:
         print_summary(reports, console)
     raise typer.Exit(1 if any(report.broken for report in reports) else 0)
+
+
+def inspect(
+    dataset: Annotated[str, typer.Argument(help="Dataset whose graphs are augmented.")],
+    augmenter: Annotated[
+        list[str] | None, typer.Option("--augmenter", "-a", help="name[:key=value,...]; may be repeated.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", help="Labelled graphs per class.")] = 10,
+    fold: Annotated[int, typer.Option(help="The first trial's fold.")] = 0,
+    repeat: Annotated[int, typer.Option(help="The first trial's repeat of the label draw.")] = 0,
+    trials: Annotated[int, typer.Option(help="How many trials, over the folds from the first on.")] = 3,
+    workspace: WorkspaceOption = DEFAULT_WORKSPACE,
+    data: DataOption = None,
+    tracking_uri: TrackingOption = None,
+) -> None:
+    """Show what generated graphs look like beside the originals: a table, and a picture in WORKSPACE/inspect.
+
+    The graphs are those that `bench run` would train on in the same trials, with GCN and mean readout.
+    """
+    import torch
+
+    from bench.inspecting.session import InspectRequest, execute
+
+    torch.set_num_threads(1)
+    execute(InspectRequest(dataset, augmenter or [], k, fold, repeat, trials, workspace, data, tracking_uri))

@@ -1,0 +1,1 @@
+"""`bench inspect`: what generated graphs look like beside the originals."""

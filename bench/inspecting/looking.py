@@ -1,0 +1,134 @@
+"""Generate graphs just as a run would, trial by trial, and keep what there is to say about them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from torch_geometric.data import Data
+
+from augmenters.base import GraphAugmenter, generator, label_distribution
+from bench.cells import Cell, Trial
+from bench.engine.augmentation import generate, make_context
+from bench.engine.problem import Problem
+from bench.grids import FOLDS, Grid, product
+from bench.inspecting.shapes import Shape, distances, sampled, shape_of
+from bench.planning import Planner
+from bench.registry import UserError
+from bench.seeds import seed_from
+from bench.trials import TrialRunner, engines
+
+ENGINE = "reference"
+OTHER_DRAW = 1_000_000  # added to the repeat: labelled graphs that no run draws
+ORIGINALS, OTHERS = "originals", "other originals"
+
+
+@dataclass(frozen=True)
+class Look:
+    """One trial's graphs of one method, measured."""
+
+    shapes: list[Shape]
+    entropy: float  # of the labels, in bits
+    count: int
+    distance: dict[str, float] = field(default_factory=dict)
+    notes: dict[str, float] = field(default_factory=dict)
+    seconds: float | None = None  # for each graph
+
+
+@dataclass
+class Column:
+    """One method over all trials; some of its first trial's graphs for the picture."""
+
+    label: str
+    looks: list[Look] = field(default_factory=list)
+    examples: list[Data] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """Everything that was seen."""
+
+    cells: dict[str, Cell]
+    trials: list[Trial]
+    columns: list[Column]
+
+    @property
+    def cell(self) -> Cell:
+        return next(iter(self.cells.values()))
+
+
+def chosen_trials(fold: int, repeat: int, count: int) -> list[Trial]:
+    """Trials from this one on, breadth first over folds as in a run."""
+    if not 0 <= fold < FOLDS:
+        raise UserError(f"--fold {fold} is not a fold; give 0 to {FOLDS - 1}")
+    if repeat < 0:
+        raise UserError(f"--repeat {repeat} is not a repeat; give 0 or more")
+    if not 1 <= count <= 1000:
+        raise UserError(f"--trials {count} is not a number of trials; give 1 to 1000")
+    return [Trial((fold + i) % FOLDS, repeat + (fold + i) // FOLDS) for i in range(count)]
+
+
+def resolve_cells(dataset: str, augmenters: Sequence[str], k: int, root: Path) -> dict[str, Cell]:
+    """A cell for each augmenter, by label; every mistake is told before anything is generated."""
+    grid = Grid("inspect", product([dataset], augmenters, [k]))
+    planner = Planner(root, ENGINE)
+    for coordinate in grid.cells:
+        reason = planner.obstacle(coordinate)
+        if reason is not None:
+            raise UserError(reason)
+    return {cell.augmenter.label: cell for cell in planner.plan(grid).cells}
+
+
+def inspect_trials(
+    cells: dict[str, Cell], trials: list[Trial], root: Path, turn_to: Callable[[str, Trial], None]
+) -> Inspection:
+    """Look at every augmenter in every trial; `turn_to` hears which is next."""
+    runner = TrialRunner(root, engines()[ENGINE]())
+    columns = {name: Column(name) for name in (ORIGINALS, OTHERS, *cells)}
+    for trial in trials:
+        originals: list[Shape] = []
+        for label, cell in cells.items():
+            turn_to(label, trial)
+            problem, _ = runner.problem(cell, trial)
+            if not originals:
+                other, _ = runner.problem(cell, Trial(trial.fold, trial.repeat + OTHER_DRAW))
+                first = look_at(problem, list(problem.graphs), "originals", trial)
+                second = look_at(problem, list(other.graphs), "others", trial)
+                originals = first.shapes
+                columns[ORIGINALS].looks.append(first)
+                columns[OTHERS].looks.append(replace(second, distance=distances(originals, second.shapes)))
+                columns[ORIGINALS].examples = columns[ORIGINALS].examples or list(problem.graphs)
+                columns[OTHERS].examples = columns[OTHERS].examples or list(other.graphs)
+            made, notes, seconds = timed_generation(problem)
+            seen = look_at(problem, made, label, trial)
+            distance = distances(originals, seen.shapes)
+            columns[label].looks.append(replace(seen, distance=distance, notes=notes, seconds=seconds / len(made)))
+            columns[label].examples = columns[label].examples or made
+    return Inspection(cells, trials, list(columns.values()))
+
+
+def timed_generation(problem: Problem) -> tuple[list[Data], dict[str, float], float]:
+    """The trial's generated graphs, what was noted on the way, and the seconds with nothing shared beforehand."""
+    if not isinstance(problem.augmenter, GraphAugmenter):
+        name = type(problem.augmenter).__name__
+        raise UserError(f"{name} mixes embeddings inside the step and makes no graphs; inspect an augmenter that does")
+    alone = replace(problem, shared={})
+    context = make_context(alone)
+    start = time.perf_counter()
+    made = generate(alone, problem.augmenter, generator(problem.augment_seed), context)
+    seconds = time.perf_counter() - start
+    if not made:
+        raise UserError(f"{type(problem.augmenter).__name__} made no graph; `bench check` says what it should do")
+    return made, context.notes, seconds
+
+
+def look_at(problem: Problem, graphs: list[Data], name: str, trial: Trial) -> Look:
+    """Measure some graphs; which are sampled depends on names alone."""
+    rng = generator(seed_from("inspect", name, trial.fold, trial.repeat))
+    labels = np.concatenate([label_distribution(graph, problem.num_classes).double().numpy() for graph in graphs])
+    logs = np.log2(labels, out=np.zeros_like(labels), where=labels > 0)
+    shapes = [shape_of(graph, rng) for graph in sampled(graphs, rng)]
+    return Look(shapes, float(-(labels * logs).sum(axis=1).mean()) + 0.0, len(graphs))
