@@ -25,10 +25,11 @@ _AXES = {
 
 @dataclass(frozen=True)
 class Sketch:
-    """A graph to draw: its size and its edges, one row each (directions and repetitions do not matter)."""
+    """A graph to draw: its size, its edges, one row each (directions do not matter), and their weights if any."""
 
     nodes: int
     edges: np.ndarray
+    weights: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def draw_graph(ax: Any, sketch: Sketch, colour: str) -> None:
     """Nodes and links, or the adjacency matrix by degree when there are too many nodes to tell apart."""
     from matplotlib.collections import LineCollection
 
-    n, pairs = sketch.nodes, unique_pairs(sketch)
+    n, (pairs, weights) = sketch.nodes, unique_pairs(sketch)
     if n > MOST_DRAWN:
         order = np.argsort(-np.bincount(pairs.ravel(), minlength=n), kind="stable")
         place = np.empty(n, dtype=int)
@@ -102,7 +103,7 @@ def draw_graph(ax: Any, sketch: Sketch, colour: str) -> None:
     else:
         positions = spring_layout(n, pairs)
         fade = float(np.clip(60 / max(len(pairs), 1), 0.04, 0.7))
-        lines = LineCollection(positions[pairs], colors=colour, linewidths=0.6, alpha=fade)
+        lines = LineCollection(positions[pairs], colors=colour, linewidths=0.8 * np.minimum(weights, 2.0), alpha=fade)
         ax.add_collection(lines)
         ax.scatter(*positions.T, s=max(1.5, 9 - n / 12), color=colour, linewidths=0, zorder=3)
         ax.set_aspect("equal", adjustable="datalim")
@@ -111,10 +112,13 @@ def draw_graph(ax: Any, sketch: Sketch, colour: str) -> None:
     ax.set_title(f"n = {n}, density {share:.2f}", fontsize=6.5, color=INK, pad=2)
 
 
-def unique_pairs(sketch: Sketch) -> np.ndarray:
-    """Undirected edges, each once, the smaller end first."""
+def unique_pairs(sketch: Sketch) -> tuple[np.ndarray, np.ndarray]:
+    """Undirected edges, each once, the smaller end first, and their weights, 1 where there are none."""
     ends = np.sort(np.asarray(sketch.edges, dtype=np.int64).reshape(-1, 2), axis=1)
-    return np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0)
+    weights = np.ones(len(ends)) if sketch.weights is None else np.asarray(sketch.weights, dtype=float)
+    apart = ends[:, 0] != ends[:, 1]
+    pairs, first = np.unique(ends[apart], axis=0, return_index=True)
+    return pairs, weights[apart][first]
 
 
 def spring_layout(n: int, pairs: np.ndarray, steps: int = 120) -> np.ndarray:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from torch_geometric.data import Data
 
+from augmenters import AUGMENTERS
 from augmenters.base import GraphAugmenter, generator, label_distribution
 from bench.cells import Cell, Trial
 from bench.engine.augmentation import generate, make_context
@@ -79,6 +80,11 @@ def resolve_cells(dataset: str, augmenters: Sequence[str], k: int, root: Path) -
         reason = planner.obstacle(coordinate)
         if reason is not None:
             raise UserError(reason)
+        if not issubclass(AUGMENTERS.load(AUGMENTERS.resolve(coordinate.augmenter).name), GraphAugmenter):
+            raise UserError(
+                f"{coordinate.augmenter} mixes embeddings inside the step and makes no graphs; "
+                f"inspect an augmenter that does"
+            )
     return {cell.augmenter.label: cell for cell in planner.plan(grid).cells}
 
 
@@ -112,16 +118,16 @@ def inspect_trials(
 
 def timed_generation(problem: Problem) -> tuple[list[Data], dict[str, float], float]:
     """The trial's generated graphs, what was noted on the way, and the seconds with nothing shared beforehand."""
-    if not isinstance(problem.augmenter, GraphAugmenter):
-        name = type(problem.augmenter).__name__
-        raise UserError(f"{name} mixes embeddings inside the step and makes no graphs; inspect an augmenter that does")
+    augmenter = problem.augmenter
+    if not isinstance(augmenter, GraphAugmenter):
+        raise TypeError(f"{type(augmenter).__name__} makes no graphs")
     alone = replace(problem, shared={})
     context = make_context(alone)
     start = time.perf_counter()
-    made = generate(alone, problem.augmenter, generator(problem.augment_seed), context)
+    made = generate(alone, augmenter, generator(problem.augment_seed), context)
     seconds = time.perf_counter() - start
     if not made:
-        raise UserError(f"{type(problem.augmenter).__name__} made no graph; `bench check` says what it should do")
+        raise UserError(f"{type(augmenter).__name__} made no graph; `bench check` says what it should do")
     return made, context.notes, seconds
 
 

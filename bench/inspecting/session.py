@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from torch_geometric.data import Data
 
 from bench.inspecting.looking import OTHERS, Column, Inspection, chosen_trials, inspect_trials, resolve_cells
 from bench.inspecting.shapes import pooled
-from bench.inspecting.summary import as_csv, figures, remarks, table
+from bench.inspecting.summary import as_csv, counted, figures, remarks, table
 from bench.paths import data_root
 from bench.provenance import provenance
 from bench.registry import UserError
@@ -72,7 +73,7 @@ def write_files(seen: Inspection, folder: Path) -> list[Path]:
     name = file_name(seen)
     picture, numbers = folder / f"{name}.png", folder / f"{name}.csv"
     cell = seen.cell
-    title = f"{cell.dataset}, {cell.k} labelled graphs per class, {len(seen.trials)} trials"
+    title = f"{cell.dataset}, {cell.k} labelled graphs per class, {counted(len(seen.trials), 'trial')}"
     save_picture(inspection_figure(title, [panel(column) for column in seen.columns]), picture)
     numbers.write_text(as_csv(seen), encoding="utf-8")
     return [picture, numbers]
@@ -95,8 +96,16 @@ def panel(column: Column) -> Panel:
     shapes = [shape for look in column.looks for shape in look.shapes]
     return Panel(
         label=column.label,
-        sketches=[Sketch(int(graph.num_nodes or 0), graph.edge_index.numpy().T) for graph in chosen],
+        sketches=[sketch(graph) for graph in chosen],
         samples={name: pooled(shapes, name) for name in POOLED},
+    )
+
+
+def sketch(graph: Data) -> Sketch:
+    """A graph as plain arrays."""
+    weight = graph.get("edge_weight")
+    return Sketch(
+        int(graph.num_nodes or 0), graph.edge_index.numpy().T, None if weight is None else weight.detach().numpy()
     )
 
 

@@ -76,12 +76,16 @@ def table(seen: Inspection) -> Table:
     return drawn
 
 
+def counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def remarks(seen: Inspection) -> list[str]:
     """What a reader must know beside the table."""
     cell = seen.cell
     lines = [
-        f"{cell.dataset}, k={cell.k}, features {cell.features}, splits {cell.splits}; mean over {len(seen.trials)} "
-        f"trial{'s' * (len(seen.trials) > 1)}, spread in the file; distances: Wasserstein-1 to the labelled graphs of "
+        f"{cell.dataset}, k={cell.k}, features {cell.features}, splits {cell.splits}; mean over "
+        f"{counted(len(seen.trials), 'trial')}, spread in the file; distances: Wasserstein-1 to the labelled graphs of "
         f"the same trial, every graph counting the same"
     ]
     shapes = [shape for column in seen.columns for look in column.looks for shape in look.shapes]
