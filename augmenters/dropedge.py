@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-import torch
+import numpy as np
 from numpy.random import Generator
 from torch import Tensor
 from torch_geometric.data import Data
 
 from augmenters.base import Context, FeaturePolicy, GraphAugmenter
-from augmenters.functional import undirected_edge_ids, with_edges
+from augmenters.functional import EdgeNumbers, number_edges, with_edges
 from bench.registry import Tune, Within
 
 
@@ -26,11 +26,12 @@ class DropEdge(GraphAugmenter):
 
     def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> list[Tensor]:
         """Which directed edges stay, one mask a graph."""
-        masks = []
-        for graph in graphs:
-            ids, count = undirected_edge_ids(graph.edge_index)
-            masks.append(torch.from_numpy(rng.random(count) >= self.p)[ids])
-        return masks
+        edges = number_edges(graphs)
+        return edges.split(self.draw_kept(edges, rng))
+
+    def draw_kept(self, edges: EdgeNumbers, rng: Generator) -> np.ndarray:
+        """Which undirected edges stay: all the randomness, for who has numbered the edges before."""
+        return rng.random(edges.total) >= self.p
 
     def apply(self, graphs: Sequence[Data], drawn: list[Tensor]) -> list[Data]:
         return [with_edges(graph, keep) for graph, keep in zip(graphs, drawn, strict=True)]

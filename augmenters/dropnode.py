@@ -11,7 +11,7 @@ from numpy.random import Generator
 from torch_geometric.data import Data
 
 from augmenters.base import Context, FeaturePolicy, GraphAugmenter
-from augmenters.functional import with_nodes
+from augmenters.functional import choose_within, with_nodes
 from bench.registry import Tune, Within
 
 
@@ -25,11 +25,18 @@ class DropNode(GraphAugmenter):
 
     def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> list[np.ndarray]:
         """The nodes that stay, one array a graph."""
-        kept = []
-        for graph in graphs:
-            n = int(graph.num_nodes or 0)
-            kept.append(rng.permutation(n)[: max(n - int(self.p * n), min(n, 1))])
-        return kept
+        sizes = np.array([graph.num_nodes for graph in graphs], dtype=np.int64)
+        ends, starts = np.cumsum(self.kept_counts(sizes)), np.cumsum(sizes) - sizes
+        kept = np.split(self.draw_kept(sizes, rng), ends[:-1])
+        return [nodes - start for nodes, start in zip(kept, starts, strict=True)]
+
+    def kept_counts(self, sizes: np.ndarray) -> np.ndarray:
+        """How many nodes stay in graphs of these sizes."""
+        return np.maximum(sizes - (self.p * sizes).astype(np.int64), np.minimum(sizes, 1))
+
+    def draw_kept(self, sizes: np.ndarray, rng: Generator) -> np.ndarray:
+        """The nodes that stay, graph after graph, nodes numbered through: all the randomness."""
+        return choose_within(sizes, self.kept_counts(sizes), rng)
 
     def apply(self, graphs: Sequence[Data], drawn: list[np.ndarray]) -> list[Data]:
         return [with_nodes(graph, nodes) for graph, nodes in zip(graphs, drawn, strict=True)]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.random import Generator
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -17,6 +19,41 @@ def undirected_edge_ids(edge_index: Tensor) -> tuple[Tensor, int]:
     span = int(high.max()) + 1 if high.numel() else 1
     codes, ids = torch.unique(low * span + high, return_inverse=True)
     return ids, codes.numel()
+
+
+@dataclass(frozen=True)
+class EdgeNumbers:
+    """The undirected edges of several graphs, numbered through; both directions of an edge share its number."""
+
+    of_directed: np.ndarray  # for each directed edge of all graphs, one graph after another
+    counts: np.ndarray  # undirected edges of each graph
+    directed: list[int]  # directed edges of each graph
+
+    @property
+    def total(self) -> int:
+        return int(self.counts.sum())
+
+    def split(self, values: np.ndarray) -> list[Tensor]:
+        """Values of undirected edges handed to the directed ones, one vector a graph."""
+        return list(torch.from_numpy(values[self.of_directed]).split(self.directed))
+
+
+def number_edges(graphs: Sequence[Data]) -> EdgeNumbers:
+    """Number the undirected edges of all graphs."""
+    numbered = [undirected_edge_ids(graph.edge_index) for graph in graphs]
+    counts = np.array([count for _, count in numbered], dtype=np.int64)
+    starts = np.cumsum(counts) - counts
+    ids = [ids.numpy() + start for (ids, _), start in zip(numbered, starts, strict=True)]
+    return EdgeNumbers(np.concatenate(ids), counts, [len(part) for part in ids])
+
+
+def choose_within(sizes: np.ndarray, chosen: np.ndarray, rng: Generator) -> np.ndarray:
+    """For each group of `sizes` (numbered through), that many members drawn without replacement."""
+    starts = np.cumsum(sizes) - sizes
+    # The group's number before the point and a random fraction behind it: one sort shuffles within all groups.
+    shuffled = np.argsort(np.repeat(np.arange(len(sizes)), sizes) + rng.random(int(sizes.sum())))
+    taken = np.arange(int(chosen.sum())) + np.repeat(starts - (np.cumsum(chosen) - chosen), chosen)
+    return shuffled[taken]
 
 
 def with_edges(graph: Data, keep: Tensor) -> Data:

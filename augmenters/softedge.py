@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-import torch
 from numpy.random import Generator
 from torch import Tensor
 from torch_geometric.data import Data
 
 from augmenters.base import Context, GraphAugmenter
-from augmenters.functional import undirected_edge_ids, with_weights
+from augmenters.functional import EdgeNumbers, choose_within, number_edges, with_weights
 from bench.registry import Tune, Within
 
 
@@ -27,14 +26,15 @@ class SoftEdge(GraphAugmenter):
 
     def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> list[Tensor]:
         """The factor of each directed edge, one vector a graph."""
-        factors = []
-        for graph in graphs:
-            ids, count = undirected_edge_ids(graph.edge_index)
-            factor = np.ones(count, dtype=np.float32)
-            chosen = rng.choice(count, size=round(self.p * count), replace=False) if count else np.empty(0, dtype=int)
-            factor[chosen] = rng.random(chosen.size)
-            factors.append(torch.from_numpy(factor)[ids])
-        return factors
+        edges = number_edges(graphs)
+        return edges.split(self.draw_factors(edges, rng))
+
+    def draw_factors(self, edges: EdgeNumbers, rng: Generator) -> np.ndarray:
+        """The factor of each undirected edge: all the randomness, for who has numbered the edges before."""
+        factor = np.ones(edges.total, dtype=np.float32)
+        chosen = choose_within(edges.counts, np.rint(self.p * edges.counts).astype(np.int64), rng)
+        factor[chosen] = rng.random(len(chosen), dtype=np.float32)
+        return factor
 
     def apply(self, graphs: Sequence[Data], drawn: list[Tensor]) -> list[Data]:
         return [with_weights(graph, factor) for graph, factor in zip(graphs, drawn, strict=True)]

@@ -20,6 +20,11 @@ class Diverged(ArithmeticError):
     """Training met a loss that is not a number; it says at which epoch."""
 
 
+def diverged(value: float, epoch: int) -> Diverged:
+    """The error for a loss that is not finite at this epoch (counted from 0)."""
+    return Diverged(f"the training loss is {value} at epoch {epoch + 1}; lower the learning rate or check the features")
+
+
 @dataclass(frozen=True)
 class Step:
     """What one optimiser step sees: graphs, their label distributions, how much each counts."""
@@ -53,9 +58,7 @@ def fit(
         loss = soft_cross_entropy(model.head(embeddings), targets, step.weights)
         value = loss.item()
         if not math.isfinite(value):
-            raise Diverged(
-                f"the training loss is {value} at epoch {epoch + 1}; lower the learning rate or check the features"
-            )
+            raise diverged(value, epoch)
         loss.backward()
         optimiser.step()
         if after_epoch is not None:

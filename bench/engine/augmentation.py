@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -15,8 +15,11 @@ from bench.engine.problem import Augmented, Problem, training_set
 from models.fit import class_probabilities
 
 
-def make_context(problem: Problem) -> Context:
-    """The augmenter's view of its trial; pre-training and shared parts are done once and kept with the trial."""
+def make_context(problem: Problem, pretrain: Callable[..., Tensor] = class_probabilities) -> Context:
+    """The augmenter's view of its trial; pre-training and shared parts are done once and kept with the trial.
+
+    `pretrain` is the engine's own way to do what `class_probabilities` does.
+    """
 
     def classify(graphs: Sequence[Data], epochs: int) -> Tensor:
         # Only the trial's own labelled graphs may be asked about, so the answer can be shared between methods.
@@ -24,7 +27,7 @@ def make_context(problem: Problem) -> Context:
             raise ValueError(f"classify was asked about {len(graphs)} graphs; this trial has {len(problem.graphs)}")
         key = f"classify:{problem.backbone}:{problem.readout}:{epochs}"
         if key not in problem.shared:
-            problem.shared[key] = class_probabilities(
+            problem.shared[key] = pretrain(
                 graphs,
                 problem.num_classes,
                 epochs=epochs,

@@ -1,0 +1,64 @@
+"""From a classifier and a training set to the network that trains it, or the reason why the fast engine cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+from torch_geometric.data import Data
+
+from bench.engine.fast.aggregation import Kind
+from bench.engine.fast.attention import AttentionStack
+from bench.engine.fast.classes import each_alone, refine
+from bench.engine.fast.convolution import ConvolutionStack
+from bench.engine.fast.graphs import NotFast, join
+from bench.engine.fast.network import Network, Stack
+from bench.engine.fast.parameters import Parameters
+from bench.engine.fast.pooling import ReadoutName, pooling
+from models.backbones import GAT, GCN, GIN, Backbone, GraphSAGE
+from models.classifier import GraphClassifier
+from models.readouts import AddReadout, MaxReadout, MeanReadout
+
+KINDS: dict[type, Kind] = {GCN: "gcn", GIN: "gin", GraphSAGE: "sage"}
+READOUTS: dict[type, ReadoutName] = {MeanReadout: "mean", AddReadout: "add", MaxReadout: "max"}
+
+
+def check_model(model: GraphClassifier) -> None:
+    """Raise NotFast for a model whose gradients are not written out here."""
+    backbone: Backbone = model.backbone
+    if type(backbone) not in KINDS and type(backbone) is not GAT:
+        raise NotFast(f"backbone {type(backbone).__name__}")
+    if type(model.readout) not in READOUTS:
+        raise NotFast(f"readout {type(model.readout).__name__}")
+    if backbone.dropout > 0:
+        raise NotFast(f"dropout={backbone.dropout}")
+
+
+def heads_of(model: GraphClassifier) -> int | None:
+    """The number of attention heads, None for a backbone without attention."""
+    return model.backbone.heads if isinstance(model.backbone, GAT) else None
+
+
+def fixed_network(
+    model: GraphClassifier,
+    parameters: Parameters,
+    graphs: Sequence[Data],
+    targets: Tensor,
+    weights: Tensor,
+    merge: bool = True,
+) -> Network:
+    """The network of a training set that stays the same; `merge` pays when it serves many steps."""
+    heads, width, layers = heads_of(model), model.backbone.out_channels, len(model.backbone.convs)
+    if heads and any(graph.get("edge_weight") is not None for graph in graphs):
+        raise NotFast("edge weights, which attention refuses")
+    joined = join(graphs, whole=heads is not None)
+    kind = KINDS.get(type(model.backbone))
+    nodes = each_alone(len(joined.x))
+    classes = refine(joined, layers, by_degree=kind == "gcn") if merge else [nodes] * (layers + 1)
+    stack: Stack
+    if kind is None:
+        stack = AttentionStack.of(joined, classes, parameters, heads or 1)
+    else:
+        stack = ConvolutionStack.of(kind, joined, classes, parameters, width)
+    readout = pooling(READOUTS[type(model.readout)], joined.sizes, classes[-1], width)
+    return Network(parameters, stack, readout, targets, weights)

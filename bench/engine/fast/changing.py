@@ -1,0 +1,116 @@
+"""Graphs that a per-epoch augmenter thins out or weighs: the pattern stays, only its values are made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from bench.engine.fast.aggregation import Kind
+from bench.engine.fast.convolution import Input
+from bench.engine.fast.graphs import NotFast, edge_list
+from bench.engine.fast.product import Bag, Half, Product, SparseRows, cheapest_rows, numbered, transpose
+
+FEW_FEATURES = 16  # up to this width, aggregating the features costs less than picking rows of the weights
+
+
+class Pattern:
+    """All pairs that may carry a message, sorted by receiver, then sender; `edge` is the directed edge of each."""
+
+    def __init__(self, graphs: Sequence[Data], loops: bool) -> None:
+        lists = [edge_list(graph) for graph in graphs]
+        self.sizes = np.array([graph.num_nodes for graph in graphs], dtype=np.int64)
+        starts = np.cumsum(self.sizes) - self.sizes
+        self.nodes, self.edges = int(self.sizes.sum()), sum(len(part[0]) for part in lists)
+        own = np.arange(self.nodes if loops else 0)
+        row = np.concatenate([part[0] + start for part, start in zip(lists, starts, strict=True)] + [own])
+        column = np.concatenate([part[1] + start for part, start in zip(lists, starts, strict=True)] + [own])
+        weight = [np.ones(len(part[0])) if part[2] is None else part[2] for part in lists]
+        order = np.lexsort((column, row))
+        self.row, self.column = row[order], column[order]
+        self.edge = np.minimum(order, self.edges)  # loops share the number after the last edge
+        self.base = np.concatenate([*weight, np.ones(len(own))])[order]
+        self.offsets = np.concatenate([[0], np.cumsum(np.bincount(self.row, minlength=self.nodes))])
+        if ((np.diff(self.row) == 0) & (np.diff(self.column) == 0)).any():
+            raise NotFast("an edge twice in one graph")
+        if (self.base < 0).any():
+            raise NotFast("a negative edge weight")
+
+    def matrix(self) -> sp.csr_array:
+        return sp.csr_array((self.base, self.column, self.offsets), shape=(self.nodes, self.nodes))
+
+
+class ChangingConvolution:
+    """The aggregation matrix of one backbone over a pattern, for all layers, with values to be written each epoch."""
+
+    def __init__(self, kind: Kind, pattern: Pattern) -> None:
+        self.kind, self.nodes, pairs = kind, pattern.nodes, len(pattern.row)
+        self.row, self.column = torch.from_numpy(pattern.row), torch.from_numpy(pattern.column)
+        self.base = torch.from_numpy(pattern.base).to(torch.get_default_dtype())
+        matrix = pattern.matrix()
+        if kind == "sage":  # the nodes' own rows follow the neighbours' means
+            matrix = sp.csr_array(sp.vstack([matrix, sp.eye_array(self.nodes, format="csr")], format="csr"))
+        matrix = numbered(matrix)
+        turned = transpose(matrix)
+        self.order = torch.from_numpy(turned.data - 1)
+        self.forward, self.backward = Bag(matrix), Bag(turned)
+        self.values = self.forward.values = torch.ones(matrix.nnz)
+        self.pair_values = self.values[:pairs]
+        # Then A x and A^T x are one product, and nothing has to be put in another order.
+        self.symmetric = (
+            kind != "sage"
+            and np.array_equal(matrix.indices, turned.indices)
+            and np.array_equal(pattern.base, pattern.base[turned.data - 1])
+        )
+
+    def set_weights(self, weight: Tensor) -> None:
+        """Values from the factor of each pair; loops have 1."""
+        weight, values = weight * self.base, self.pair_values
+        if self.kind == "gin":
+            values.copy_(weight)
+        else:
+            scale = torch.zeros(self.nodes).index_add_(0, self.row, weight)
+            if self.kind == "gcn":
+                scale.rsqrt_()
+                torch.mul(weight, scale.index_select(0, self.row), out=values)
+                values.mul_(scale.index_select(0, self.column))
+            else:
+                scale.clamp_(min=torch.finfo(scale.dtype).tiny).reciprocal_()
+                torch.mul(weight, scale.index_select(0, self.row), out=values)
+        self.backward.values = values if self.symmetric else self.values.index_select(0, self.order)
+
+    def product(self, width: int) -> Product:
+        """One layer's product; all layers share the values."""
+        rows = 2 * self.nodes if self.kind == "sage" else self.nodes
+        return Product(Half(self.forward, self.nodes, width), Half(self.backward, rows, width))
+
+    def first_input(self, x: Tensor) -> Callable[[], Input]:
+        """What gives Q_1 X anew: one-hot features pick rows of the weights, others are aggregated."""
+        hot = x.nonzero()
+        if x.shape[1] <= FEW_FEATURES or len(hot) != len(x) or not bool((x.sum(dim=1) == 1).all()):
+            return lambda: self.forward(x)
+        return self.picked_input(x, hot[:, 1])
+
+    def picked_input(self, x: Tensor, label: Tensor) -> Callable[[], Input]:
+        picked = label[self.column].numpy()
+        order = np.argsort(picked, kind="stable")
+        ends = np.cumsum(np.bincount(picked, minlength=x.shape[1]))
+        pairs, rows = len(picked), self.row.numpy()
+        offsets = self.forward.offsets[: self.nodes + 1].numpy()
+        matrix = Bag(sp.csr_array((np.ones(pairs), picked, offsets), shape=(self.nodes, x.shape[1])))
+        turned = Bag(
+            sp.csr_array((np.ones(pairs), rows[order], np.concatenate([[0], ends])), shape=(x.shape[1], self.nodes))
+        )
+        matrix.values, into = self.pair_values, torch.from_numpy(order)
+        own = cheapest_rows(sp.csr_array(x.numpy().astype(np.float64)))
+        aggregated = SparseRows(matrix, turned)
+
+        def refresh() -> Input:
+            turned.values = self.pair_values.index_select(0, into)
+            return (aggregated, own) if self.kind == "sage" else aggregated
+
+        return refresh

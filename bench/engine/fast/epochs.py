@@ -1,0 +1,144 @@
+"""What a per-epoch or in-step augmenter changes from one epoch to the next, with the draws the reference makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast, get_args
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.random import Generator
+from torch import Tensor
+from torch_geometric.data import Data
+
+from augmenters.base import Context, EmbeddingAugmenter, GraphAugmenter
+from augmenters.dropedge import DropEdge
+from augmenters.dropnode import DropNode
+from augmenters.functional import number_edges
+from augmenters.softedge import SoftEdge
+from bench.engine.augmentation import generate
+from bench.engine.fast.attention import AttentionLayer, AttentionStack, Entries
+from bench.engine.fast.build import KINDS, READOUTS, fixed_network, heads_of
+from bench.engine.fast.changing import ChangingConvolution, Pattern
+from bench.engine.fast.classes import each_alone
+from bench.engine.fast.convolution import ConvolutionStack, dense_parts
+from bench.engine.fast.graphs import NotFast
+from bench.engine.fast.network import Mix, Network, Stack
+from bench.engine.fast.parameters import Parameters
+from bench.engine.fast.pooling import KeptPooling, Pooling, kept_pooling, pooling
+from bench.engine.fast.product import cheapest_rows
+from bench.engine.problem import Augmented, Problem, label_rows, training_set
+from bench.engine.reference import bound_mix
+from models.backbones import GraphSAGE
+from models.classifier import GraphClassifier
+
+Thinning = DropEdge | DropNode | SoftEdge
+Redraw = Callable[[Generator], None]
+
+
+def steps(
+    problem: Problem,
+    model: GraphClassifier,
+    parameters: Parameters,
+    fixed: Augmented,
+    rng: Generator,
+    context: Context,
+) -> Iterator[tuple[Network, Mix | None]]:
+    """The network of each epoch, and the mix of its embeddings if there is one."""
+    augmenter, epochs = problem.augmenter, problem.training.epochs
+    if isinstance(augmenter, GraphAugmenter) and augmenter.when == "epoch":
+        # Their subclasses may draw or apply in another way, so only the classes themselves are taken.
+        if type(augmenter) in get_args(Thinning) and augmenter.features == "carry":
+            changing = Changing(model, parameters, problem, cast(Thinning, augmenter))
+            for _ in range(epochs):
+                changing.redraw(rng)
+                yield changing.network, None
+            return
+        for _ in range(epochs):
+            data = training_set(problem, generate(problem, augmenter, rng, context))
+            yield fixed_network(model, parameters, data.graphs, data.targets, data.weights, merge=False), None
+        return
+    network = fixed_network(model, parameters, fixed.graphs, fixed.targets, fixed.weights)
+    for _ in range(epochs):
+        if isinstance(augmenter, EmbeddingAugmenter):
+            yield network, bound_mix(augmenter, problem.graphs, rng, context)
+        else:
+            yield network, None
+
+
+class Changing:
+    """A network over the trial's graphs whose edges or nodes come and go; `redraw` starts an epoch."""
+
+    def __init__(self, model: GraphClassifier, parameters: Parameters, problem: Problem, augmenter: Thinning) -> None:
+        graphs = problem.graphs
+        if heads_of(model) and (augmenter.weighted or any(graph.get("edge_weight") is not None for graph in graphs)):
+            raise NotFast("edge weights, which attention refuses")
+        self.pattern = Pattern(graphs, loops=type(model.backbone) is not GraphSAGE)
+        stack, self.set_weights = changing_stack(model, parameters, graphs, self.pattern)
+        name, sizes, width = READOUTS[type(model.readout)], self.pattern.sizes, model.backbone.out_channels
+        readout: Pooling
+        if isinstance(augmenter, DropNode):
+            readout = kept = kept_pooling(name, sizes, augmenter.kept_counts(sizes), width)
+            self.redraw = self.node_redraw(augmenter, kept)
+        else:
+            readout = pooling(name, sizes, each_alone(self.pattern.nodes), width)
+            self.redraw = self.edge_redraw(augmenter, graphs)
+        targets = label_rows(graphs, problem.num_classes)
+        self.network = Network(parameters, stack, readout, targets, torch.ones(len(graphs)))
+
+    def edge_redraw(self, augmenter: DropEdge | SoftEdge, graphs: Sequence[Data]) -> Redraw:
+        """DropEdge and SoftEdge: one factor for both directions of an edge; loops keep 1, behind the last edge."""
+        edges = number_edges(graphs)
+        draw = augmenter.draw_kept if isinstance(augmenter, DropEdge) else augmenter.draw_factors
+        factor = torch.ones(edges.total + 1)
+        drawn = factor.numpy()[:-1]
+        numbers = torch.from_numpy(np.append(edges.of_directed, edges.total)[self.pattern.edge])
+
+        def redraw(rng: Generator) -> None:
+            drawn[:] = draw(edges, rng)
+            self.set_weights(factor.index_select(0, numbers))
+
+        return redraw
+
+    def node_redraw(self, augmenter: DropNode, readout: KeptPooling) -> Redraw:
+        """DropNode: a pair counts where both ends stay; a dropped node keeps its loop, and nobody reads its row."""
+        row, column = torch.from_numpy(self.pattern.row), torch.from_numpy(self.pattern.column)
+        loops, mask = (row == column).nonzero().view(-1), torch.zeros(self.pattern.nodes)
+
+        def redraw(rng: Generator) -> None:
+            nodes = torch.from_numpy(augmenter.draw_kept(self.pattern.sizes, rng))
+            mask.zero_().index_fill_(0, nodes, 1)
+            weight = mask.index_select(0, row).mul_(mask.index_select(0, column))
+            self.set_weights(weight.index_fill_(0, loops, 1))
+            readout.keep(nodes, mask)
+
+        return redraw
+
+
+def changing_stack(
+    model: GraphClassifier, parameters: Parameters, graphs: Sequence[Data], pattern: Pattern
+) -> tuple[Stack, Callable[[Tensor], None]]:
+    """The backbone over a pattern, and what takes the weight of each pair at the start of an epoch."""
+    x = torch.cat([graph.x for graph in graphs])
+    width, layers = model.backbone.out_channels, len(model.backbone.convs)
+    kind = KINDS.get(type(model.backbone))
+    if kind is None:
+        entries = Entries(pattern.matrix(), np.arange(pattern.nodes), heads_of(model) or 1)
+        attention = [
+            AttentionLayer(parameters, f"backbone.convs.{i}", entries, pattern.nodes, pattern.nodes)
+            for i in range(layers)
+        ]
+        features = cheapest_rows(sp.csr_array(x.numpy().astype(np.float64)))
+        return AttentionStack(features, attention), entries.set_counts
+    convolution = ChangingConvolution(kind, pattern)
+    first = convolution.first_input(x)
+    products = [convolution.product(width) for _ in range(layers - 1)]
+    dense = dense_parts(kind, parameters, [pattern.nodes] * layers)
+    stack = ConvolutionStack(x, products, dense, torch.empty(pattern.nodes, width))
+
+    def set_weights(weight: Tensor) -> None:
+        convolution.set_weights(weight)
+        stack.inputs[0] = first()
+
+    return stack, set_weights

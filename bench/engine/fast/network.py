@@ -1,0 +1,76 @@
+"""One training step of a graph classifier by hand: backbone, readout, head, loss and every gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from bench.engine.fast.dense import Linear, through_relu
+from bench.engine.fast.graphs import NotFast
+from bench.engine.fast.parameters import Parameters
+from bench.engine.fast.pooling import Pooling
+
+Mix = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+
+
+class Stack(Protocol):
+    def forward(self) -> Tensor: ...
+
+    def backward(self, gradient: Tensor) -> None: ...
+
+
+class Network:
+    """A classifier bound to one training set; weights and gradients live in `parameters`."""
+
+    def __init__(
+        self, parameters: Parameters, stack: Stack, pooling: Pooling, targets: Tensor, weights: Tensor
+    ) -> None:
+        self.stack, self.pooling = stack, pooling
+        self.first, self.second = Linear(parameters, "head.0"), Linear(parameters, "head.2")
+        graphs, width, classes = len(targets), self.first.weight.shape[1], targets.shape[1]
+        self.targets, self.weights = targets, weights.view(-1, 1)
+        self.hidden, self.hidden_gradient, self.pooled_gradient = torch.empty(3, graphs, width)
+        self.logits, self.logits_gradient, self.share = torch.empty(3, graphs, classes)
+        self.set_targets(targets)
+
+    def set_targets(self, targets: Tensor) -> None:
+        """Loss = -sum(weighted * log p), so its gradient by the logits is total * p - weighted."""
+        self.weighted = (self.weights * targets).to(torch.get_default_dtype())
+        self.negative, self.total = -self.weighted, self.weighted.sum(dim=1, keepdim=True)
+        self.negative_row = self.negative.view(-1)
+
+    def forward(self) -> Tensor:
+        """Logits of every graph."""
+        return self.head(self.pooling.forward(self.stack.forward()))
+
+    def head(self, pooled: Tensor) -> Tensor:
+        self.first.forward(pooled, self.hidden).relu_()
+        return self.second.forward(self.hidden, self.logits)
+
+    def step(self, loss: Tensor, mix: Mix | None = None) -> None:
+        """Write the loss to the scalar `loss` and its gradients to the parameters."""
+        pooled = self.pooling.forward(self.stack.forward())
+        if mix is None:
+            gradient = self.head_step(pooled, loss)
+        else:
+            with torch.enable_grad():
+                given = pooled.requires_grad_()
+                mixed, targets = mix(given, self.targets)
+            if targets.requires_grad:
+                raise NotFast("mixed labels that depend on the embeddings")
+            self.set_targets(targets)
+            (gradient,) = torch.autograd.grad(mixed, given, self.head_step(mixed.detach(), loss))
+        self.stack.backward(self.pooling.backward(gradient))
+
+    def head_step(self, pooled: Tensor, loss: Tensor) -> Tensor:
+        """Loss of the head and its gradients; returns that of the pooled rows."""
+        log_share = torch.log_softmax(self.head(pooled), 1)
+        torch.dot(self.negative_row, log_share.view(-1), out=loss)
+        torch.exp(log_share, out=self.share)
+        gradient = torch.addcmul(self.negative, self.share, self.total, out=self.logits_gradient)
+        self.second.backward(gradient, self.hidden, self.hidden_gradient)
+        self.first.backward(through_relu(self.hidden_gradient, self.hidden), pooled, self.pooled_gradient)
+        return self.pooled_gradient

@@ -1,0 +1,64 @@
+"""All weights of a classifier in one buffer, so that Adam is one call."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+ALIGN = 16  # floats in 64 bytes: products over aligned memory give the same bits wherever a weight lies
+
+
+class Parameters:
+    """Weights, gradients and Adam's moments of one model, each flat; `weight` and `gradient` are views by name.
+
+    Matrices are held as input x output, the transpose of torch's layout: a sparse input can then pick their rows.
+    """
+
+    def __init__(self, model: nn.Module, lr: float, weight_decay: float = 0.0) -> None:
+        self.lr, self.weight_decay = lr, weight_decay
+        named = [(name, parameter.detach()) for name, parameter in model.named_parameters()]
+        starts, end = [], 0
+        for _, parameter in named:
+            starts.append(end)
+            end += math.ceil(parameter.numel() / ALIGN) * ALIGN
+        self.flat, self.flat_gradient, self.mean, self.square = (torch.zeros(end) for _ in range(4))
+        self.steps = torch.zeros(())
+        self.weight: dict[str, Tensor] = {}
+        self.gradient: dict[str, Tensor] = {}
+        for start, (name, parameter) in zip(starts, named, strict=True):
+            place, shape = slice(start, start + parameter.numel()), turned(parameter).shape
+            self.weight[name] = self.flat[place].view(shape)
+            self.gradient[name] = self.flat_gradient[place].view(shape)
+            self.weight[name].copy_(turned(parameter))
+
+    def step(self) -> None:
+        """One step of Adam, as torch.optim.Adam takes it."""
+        self.steps += 1
+        torch._fused_adam_(
+            [self.flat],
+            [self.flat_gradient],
+            [self.mean],
+            [self.square],
+            [],
+            [self.steps],
+            lr=self.lr,
+            beta1=0.9,
+            beta2=0.999,
+            weight_decay=self.weight_decay,
+            eps=1e-8,
+            amsgrad=False,
+            maximize=False,
+        )
+
+    def store(self, model: nn.Module) -> None:
+        """Write the weights back to the model."""
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                parameter.copy_(turned(self.weight[name]))
+
+
+def turned(weight: Tensor) -> Tensor:
+    """Matrices transposed, anything else as it is."""
+    return weight.t() if weight.dim() == 2 else weight

@@ -1,0 +1,87 @@
+"""Trials for the engines' tests: small random graphs of two classes and a problem around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch_geometric.data import Data
+from torch_geometric.utils import erdos_renyi_graph
+
+from augmenters import AUGMENTERS
+from augmenters.base import Augmenter
+from bench.cells import Training
+from bench.engine.problem import Problem
+from models import BACKBONES, READOUTS
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def double() -> Iterator[None]:
+    """In double precision, two ways to compute the same thing agree to many digits or are not the same thing."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture
+def some_graphs() -> Callable[..., list[Data]]:
+    return make_graphs
+
+
+@pytest.fixture
+def problem() -> Callable[..., Problem]:
+    return make_problem
+
+
+def make_graphs(
+    seed: int, density: float = 0.3, weighted: bool = False, one_hot: int = 0, count: int = 6
+) -> list[Data]:
+    """Random graphs of two classes, some with twins, isolated nodes or no edge at all."""
+    graphs = []
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        for i in range(6):
+            n = 4 + 3 * i
+            edge_index = erdos_renyi_graph(n, 0.0 if i == 1 else density)
+            labels = torch.randint(0, one_hot or 3, (n,))
+            x = torch.nn.functional.one_hot(labels, one_hot or 3).to(torch.get_default_dtype())
+            graph = Data(x=x, edge_index=edge_index, y=torch.tensor([i % 2]), num_nodes=n)
+            if weighted:
+                table = torch.rand(n, n)
+                table = table + table.t()
+                graph.edge_weight = table[edge_index[0], edge_index[1]]
+            graphs.append(graph)
+    return graphs
+
+
+def make_problem(
+    augmenter: str | Augmenter = "none", graphs: Sequence[Data] = (), seed: int = 0, **changes: Any
+) -> Problem:
+    """One trial of 20 epochs; `changes` are further fields of Problem, or epochs and lr."""
+    chosen = AUGMENTERS.create(augmenter) if isinstance(augmenter, str) else augmenter
+    backbone, readout = changes.pop("backbone", "gcn"), changes.pop("readout", "mean")
+    training = Training(epochs=changes.pop("epochs", 20), lr=changes.pop("lr", 0.01))
+    return Problem(
+        graphs=list(graphs) or make_graphs(seed),
+        num_classes=2,
+        backbone=BACKBONES.resolve(backbone),
+        readout=READOUTS.resolve(readout),
+        augmenter=chosen,
+        training=changes.pop("training", training),
+        init_seed=seed + 1,
+        augment_seed=seed + 2,
+        pretrain_seed=seed + 3,
+        shared_seed=lambda key: seed + 4 + sum(key.encode()),
+        featurise=lambda graph: graph,
+        **changes,
+    )

@@ -1,0 +1,164 @@
+"""What the fast engine owes its callers: independence, fallbacks, errors, third parties' methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from augmenters.base import Augmenter, Context, EmbeddingAugmenter, GraphAugmenter
+from augmenters.dropedge import DropEdge
+from bench.cells import Training
+from bench.engine.fast import engine as fast
+from bench.engine.fast.engine import FastEngine
+from bench.engine.fast.loop import train
+from bench.engine.fast.parameters import Parameters
+from bench.engine.problem import Fitted, Problem
+from bench.engine.reference import ReferenceEngine
+from bench.registry import UserError
+from models.fit import Diverged
+
+Make = Callable[..., Any]
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def fitted(result: Fitted | Exception) -> Fitted:
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def weights(result: Fitted | Exception) -> torch.Tensor:
+    return torch.cat([parameter.detach().view(-1) for parameter in fitted(result).model.parameters()])
+
+
+def assert_same_training(task: Problem, tolerance: float = 1e-7) -> None:
+    """Both engines, and the fast one without a fallback."""
+    slow, quick = ReferenceEngine().fit([task])[0], fast.fit_fast(task)
+    torch.testing.assert_close(weights(quick), weights(slow), rtol=tolerance, atol=tolerance)
+    assert quick.loss == pytest.approx(fitted(slow).loss, rel=1e-4)
+    assert quick.generated == fitted(slow).generated
+
+
+@pytest.mark.parametrize("augmenter", ["none", "dropnode", "m-mixup", "gdm-rand"])
+def test_bitwise_the_same_whatever_is_trained_beside(problem: Make, augmenter: str) -> None:
+    def tasks() -> list[Problem]:
+        return [problem(augmenter, seed=seed, backbone=name) for seed, name in enumerate(["gcn", "gat", "gin"])]
+
+    together = [weights(result) for result in FastEngine().fit(tasks())]
+    turned = [weights(result) for result in FastEngine().fit(tasks()[::-1])][::-1]
+    alone = [weights(FastEngine().fit([task])[0]) for task in tasks()]
+    for a, b, c in zip(together, turned, alone, strict=True):
+        assert torch.equal(a, b)
+        assert torch.equal(a, c)
+
+
+def test_graphs_stay_as_they_are(problem: Make, some_graphs: Make) -> None:
+    graphs = some_graphs(2, weighted=True)
+    before = [graph.clone() for graph in graphs]
+    FastEngine().fit([problem(name, graphs, epochs=3) for name in ("none", "dropnode", "dropedge", "softedge")])
+    for graph, old in zip(graphs, before, strict=True):
+        assert graph.keys() == old.keys()
+        assert all(torch.equal(graph[key], old[key]) for key in ("x", "edge_index", "edge_weight", "y"))
+
+
+class EveryOtherEdge(GraphAugmenter):
+    """A third party's augmenter: drops every other undirected edge, starting anywhere."""
+
+    when = "epoch"
+
+    def draw(self, graphs: Sequence[Data], rng: np.random.Generator, context: Context) -> list[int]:
+        return [int(rng.integers(2)) for _ in graphs]
+
+    def apply(self, graphs: Sequence[Data], drawn: Any) -> list[Data]:
+        made = []
+        for graph, start in zip(graphs, drawn, strict=True):
+            new = graph.clone()
+            new.edge_index = graph.edge_index[:, (graph.edge_index.sum(dim=0) + start) % 2 == 0]
+            made.append(new)
+        return made
+
+
+class Shrink(EmbeddingAugmenter):
+    """A third party's mix that is not linear."""
+
+    def draw(self, graphs: Sequence[Data], rng: np.random.Generator, context: Context) -> float:
+        return float(rng.random())
+
+    def mix(self, embeddings: torch.Tensor, targets: torch.Tensor, drawn: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        return (embeddings * drawn).tanh(), targets
+
+
+class DropFromTheEnd(DropEdge):
+    """A subclass of a built-in method that draws in its own way."""
+
+    def draw(self, graphs: Sequence[Data], rng: np.random.Generator, context: Context) -> list[torch.Tensor]:
+        return [torch.arange(graph.num_edges) < graph.num_edges // 2 for graph in graphs]
+
+
+@pytest.mark.parametrize("augmenter", [EveryOtherEdge(), Shrink(), DropFromTheEnd(), DropEdge(features="recompute")])
+@pytest.mark.usefixtures("double")
+def test_methods_of_third_parties(problem: Make, augmenter: Augmenter) -> None:
+    assert_same_training(problem(augmenter))
+
+
+@pytest.mark.parametrize("augmenter", ["none", "dropedge", "m-mixup"])
+def test_divergence_names_the_epoch(problem: Make, augmenter: str) -> None:
+    slow = ReferenceEngine().fit([problem(augmenter, lr=1e9)])[0]
+    quick, beside = FastEngine().fit([problem(augmenter, lr=1e9), problem()])
+    assert isinstance(slow, Diverged)
+    assert isinstance(quick, Diverged)
+    assert str(quick) == str(slow)
+    assert isinstance(beside, Fitted)
+
+
+@pytest.mark.parametrize("epoch", [0, 49, 50, 77, 119])
+def test_the_first_bad_loss_counts(epoch: int) -> None:
+    class Failing:
+        """A network whose loss is not a number from some epoch on."""
+
+        steps = 0
+
+        def step(self, loss: torch.Tensor, mix: None) -> None:
+            loss.fill_(float("nan") if self.steps >= epoch else 1.0)
+            self.steps += 1
+
+    network: Any = Failing()
+    parameters = Parameters(torch.nn.Linear(2, 2), lr=0.01)
+    with pytest.raises(Diverged, match=rf"nan at epoch {epoch + 1};"):
+        train(parameters, ((network, None) for _ in range(120)), 120)
+
+
+def assert_falls_back(task: Problem) -> None:
+    with pytest.raises(fast.NotFast):
+        fast.fit_fast(task)
+    torch.manual_seed(0)
+    slow = weights(ReferenceEngine().fit([task])[0])
+    torch.manual_seed(0)
+    assert torch.equal(weights(FastEngine().fit([task])[0]), slow)
+
+
+def test_dropout_falls_back_to_the_reference(problem: Make) -> None:
+    assert_falls_back(problem(backbone="gcn:dropout=0.5"))
+
+
+def test_best_validation_epoch_falls_back_to_the_reference(problem: Make, some_graphs: Make) -> None:
+    assert_falls_back(problem(training=Training(epochs=5, select="best-val"), validation=some_graphs(8)))
+
+
+@pytest.mark.parametrize("augmenter", ["none", "dropedge"])
+def test_self_loops_fall_back_to_the_reference(problem: Make, some_graphs: Make, augmenter: str) -> None:
+    graphs = some_graphs(0)
+    graphs[0].edge_index = torch.cat([graphs[0].edge_index, torch.zeros(2, 1, dtype=torch.long)], dim=1)
+    assert_falls_back(problem(augmenter, graphs))
+
+
+def test_attention_still_refuses_edge_weights(problem: Make, some_graphs: Make) -> None:
+    weighted = problem(graphs=some_graphs(0, weighted=True), backbone="gat")
+    for result in FastEngine().fit([weighted, problem("softedge", backbone="gat")]):
+        assert isinstance(result, UserError)
+        assert "ignores edge weights" in str(result)
