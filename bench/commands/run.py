@@ -9,6 +9,8 @@ import typer
 from bench.commands.options import DEFAULT_WORKSPACE, DataOption, TrackingOption, WorkspaceOption, whole_numbers
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from bench.grids import Grid
 
 
@@ -61,7 +63,7 @@ def run(
         "backbones": backbone or [],
         "readouts": readout or [],
     }
-    chosen = chosen_grid(grid, axes)
+    chosen = chosen_grid(grid, axes, data)
     changes: dict[str, Any] = {
         "folds": folds,
         "repeats": repeats,
@@ -89,7 +91,7 @@ def run(
     raise typer.Exit(execute(request))
 
 
-def chosen_grid(name: str | None, axes: dict[str, list[Any]]) -> Grid:
+def chosen_grid(name: str | None, axes: dict[str, list[Any]], data: Path | None = None) -> Grid:
     """The grid of that name, narrowed; or the product of the axes."""
     from bench.grids import Grid, named_grid, narrowed, product
     from bench.registry import UserError
@@ -99,7 +101,7 @@ def chosen_grid(name: str | None, axes: dict[str, list[Any]]) -> Grid:
         return Grid("custom", product(**given))
     if name is None and any(axes.values()):
         raise UserError("these axes need a dataset; add -d NAME, or --grid to narrow one")
-    return narrowed(named_grid(name or "quick"), axes)
+    return narrowed(named_grid(name or "quick", data), axes)
 
 
 def adjusted(grid: Grid, changes: dict[str, Any], epochs: int | None) -> Grid:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from bench.cells import Cell
 from bench.datasets import cheap_info
@@ -39,6 +41,8 @@ class DaskExecutor:
         self.settings = settings
         self.cluster: Any = None
         self.address = scheduler or "made for this run"
+        if scheduler is not None:
+            _reach(scheduler)
         logging.getLogger("distributed").setLevel(logging.ERROR)  # it tells of every lost connection, at length
         if scheduler is None:
             self.cluster = LocalCluster(
@@ -50,12 +54,8 @@ class DaskExecutor:
             )
         try:
             self.client = Client(self.cluster or scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
-        except (OSError, ValueError, ImportError, TimeoutError) as error:
-            reason = str(error).splitlines()[0]
-            raise UserError(
-                f"no Dask scheduler answers at {scheduler}: {reason}; start one with `dask scheduler`, "
-                "or leave --scheduler out for a local cluster"
-            ) from error
+        except (OSError, ValueError, ImportError) as error:
+            raise _unreachable(self.address, error) from error
 
     def check(self, cells: Sequence[Cell]) -> None:
         """Whether every worker has the package, the same versions and the datasets; before the first trial."""
@@ -120,6 +120,27 @@ class DaskExecutor:
         self.client.close(timeout=2)
         if self.cluster is not None:
             self.cluster.close(timeout=5)
+
+
+def _reach(address: str) -> None:
+    """Dask itself would try for long to reach a scheduler that is not there."""
+    try:
+        place = urlsplit(address if "://" in address else f"tcp://{address}")
+        if not place.hostname or not place.port:
+            raise UserError(f"--scheduler {address} is not an address; write it as tcp://HOST:8786")
+        socket.create_connection((place.hostname, place.port), CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        if isinstance(error, UserError):
+            raise
+        raise _unreachable(address, error) from error
+
+
+def _unreachable(address: str, error: Exception) -> UserError:
+    reason = (str(error) or type(error).__name__).splitlines()[0]
+    return UserError(
+        f"no Dask scheduler answers at {address}: {reason}; start one with `dask scheduler`, "
+        "or leave --scheduler out for a local cluster"
+    )
 
 
 def worker_obstacle(settings: WorkerSettings, cells: list[dict[str, Any]]) -> str | None:

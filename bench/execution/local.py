@@ -14,6 +14,7 @@ from multiprocessing import resource_tracker
 
 from bench.execution.tasks import Task, WorkerSettings, failed_record, run_task
 from bench.ledger import Record
+from bench.registry import UserError
 
 
 class SerialExecutor:
@@ -74,6 +75,15 @@ class ProcessExecutor:
         # spawn: a forked copy of a process that has run torch or MLflow threads can hang.
         pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_end_with_driver)
         self._pools.append(pool)
+        try:
+            with _deaf_to_interrupts():
+                ready = pool.submit(os.getpid)
+            ready.result()
+        except BrokenProcessPool as error:
+            raise UserError(
+                "worker processes end before they start; run with --jobs 1 to see why, "
+                'and from a script of your own only under `if __name__ == "__main__":`'
+            ) from error
         return pool
 
     def _submit(self, pool: ProcessPoolExecutor, task: Task) -> Future[list[Record]]:
