@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.logging import RichHandler
 
-from bench.commands import data, ledger, listing, mirror, run, tables
+from bench.commands import check, data, ledger, listing, mirror, run, tables
 from bench.registry import UserError
 
 app = typer.Typer(
@@ -27,6 +27,8 @@ app.command("merge", rich_help_panel="Measure")(ledger.merge)
 app.command("verify", rich_help_panel="Measure")(ledger.verify)
 app.command("list", rich_help_panel="Measure")(listing.list_plugins)
 app.add_typer(data.app, name="data", rich_help_panel="Measure")
+app.command("check", rich_help_panel="Look")(check.check)
+app.command("inspect", rich_help_panel="Look")(check.inspect)
 app.command("ui", rich_help_panel="Look")(mirror.ui)
 app.command("sync", rich_help_panel="Look")(mirror.sync)
 app.command("tables", rich_help_panel="Publish")(tables.tables)
