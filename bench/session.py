@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from bench.cells import Cell
+from bench.engine import DEFAULT_ENGINE
 from bench.execution.local import ProcessExecutor, SerialExecutor
 from bench.execution.tasks import Executor, WorkerSettings
 from bench.grids import Grid
@@ -39,7 +40,7 @@ class RunRequest:
     executor: str = "local"
     scheduler: str | None = None
     device: str = "cpu"
-    engine: str = "reference"
+    engine: str = DEFAULT_ENGINE
     retry: bool = True
     skip_unavailable: bool = False
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bench.commands.options import DEFAULT_WORKSPACE, DataOption, TrackingOption, WorkspaceOption, whole_numbers
+from bench.engine import DEFAULT_ENGINE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +41,7 @@ def run(
     data: DataOption = None,
     tracking_uri: TrackingOption = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps.")] = "cpu",
-    engine: Annotated[str, typer.Option(help="Training engine: reference.")] = "reference",
+    engine: Annotated[str, typer.Option(help="fast, or reference (plain PyG).")] = DEFAULT_ENGINE,
     retry: Annotated[bool, typer.Option(help="Run failed trials again.")] = True,
     skip_unavailable: Annotated[
         bool, typer.Option("--skip-unavailable", help="Go on without what cannot run here; every table says so.")
