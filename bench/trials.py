@@ -144,6 +144,7 @@ def _one_line(error: Exception) -> str:
 @lru_cache(maxsize=1)
 def engines() -> dict[str, type]:
     """The training engines by name."""
+    from bench.engine.fast.engine import FastEngine
     from bench.engine.reference import ReferenceEngine
 
-    return {ReferenceEngine.name: ReferenceEngine}
+    return {engine.name: engine for engine in (FastEngine, ReferenceEngine)}

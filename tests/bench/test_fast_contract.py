@@ -42,6 +42,8 @@ def assert_same_training(task: Problem, tolerance: float = 1e-7) -> None:
     torch.testing.assert_close(weights(quick), weights(slow), rtol=tolerance, atol=tolerance)
     assert quick.loss == pytest.approx(fitted(slow).loss, rel=1e-4)
     assert quick.generated == fitted(slow).generated
+    assert [epoch for epoch, _ in quick.curve] == [epoch for epoch, _ in fitted(slow).curve]
+    assert [loss for _, loss in quick.curve] == pytest.approx([loss for _, loss in fitted(slow).curve], rel=1e-4)
 
 
 @pytest.mark.parametrize("augmenter", ["none", "dropnode", "m-mixup", "gdm-rand"])

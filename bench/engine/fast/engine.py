@@ -15,7 +15,7 @@ from bench.engine.fast.epochs import steps
 from bench.engine.fast.graphs import NotFast
 from bench.engine.fast.loop import train
 from bench.engine.fast.parameters import Parameters
-from bench.engine.problem import Fitted, Problem, label_rows
+from bench.engine.problem import Fitted, Problem, curve_epochs, label_rows
 from bench.engine.reference import fit_problem
 from bench.registry import Choice
 from models.classifier import build_classifier
@@ -61,10 +61,12 @@ def fit_fast(problem: Problem) -> Fitted:
     watch.lap("augment")
     with torch.no_grad():
         parameters = Parameters(model, problem.training.lr, problem.training.weight_decay)
-        loss = train(parameters, steps(problem, model, parameters, fixed, rng, context), problem.training.epochs)
+        losses = train(parameters, steps(problem, model, parameters, fixed, rng, context), problem.training.epochs)
         parameters.store(model)
     watch.lap("train")
-    return Fitted(model, loss, generated_figures(problem, fixed.generated, context), watch.seconds)
+    figures = generated_figures(problem, fixed.generated, context)
+    curve = tuple((epoch, float(losses[epoch - 1])) for epoch in curve_epochs(problem.training.epochs))
+    return Fitted(model, float(losses[-1]), figures, watch.seconds, curve)
 
 
 def fast_class_probabilities(

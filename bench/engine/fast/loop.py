@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import torch
+from torch import Tensor
 
 from bench.engine.fast.network import Mix, Network
 from bench.engine.fast.parameters import Parameters
@@ -13,8 +14,8 @@ from models.fit import diverged
 LOOK_EVERY = 50  # epochs between two looks for a loss that is not a number
 
 
-def train(parameters: Parameters, steps: Iterable[tuple[Network, Mix | None]], epochs: int) -> float:
-    """One optimiser step for each element of `steps`; returns the last loss, raises Diverged as the reference does."""
+def train(parameters: Parameters, steps: Iterable[tuple[Network, Mix | None]], epochs: int) -> Tensor:
+    """One optimiser step for each element of `steps`; returns every loss, raises Diverged as the reference does."""
     losses = torch.zeros(epochs)
     for epoch, (slot, (network, mix)) in enumerate(zip(losses.unbind(0), steps, strict=True)):
         network.step(slot, mix)
@@ -22,10 +23,10 @@ def train(parameters: Parameters, steps: Iterable[tuple[Network, Mix | None]], e
         if (epoch + 1) % LOOK_EVERY == 0:
             look(losses, epoch + 1 - LOOK_EVERY, epoch + 1)
     look(losses, 0, epochs)
-    return float(losses[-1])
+    return losses
 
 
-def look(losses: torch.Tensor, start: int, end: int) -> None:
+def look(losses: Tensor, start: int, end: int) -> None:
     """Raise Diverged with the first epoch whose loss is not finite."""
     bad = (~losses[start:end].isfinite()).nonzero()
     if len(bad):
