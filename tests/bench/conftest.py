@@ -1,8 +1,13 @@
-"""Trials for the engines' tests: small random graphs of two classes and a problem around them."""
+"""Trials for the engines' tests (small random graphs and a problem around them), and tools for whole runs."""
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -85,3 +90,49 @@ def make_problem(
         featurise=lambda graph: graph,
         **changes,
     )
+
+
+def _load_tools() -> ModuleType:
+    name = "augbench_run_tools"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name("run_tools.py"))
+        assert spec is not None and spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+@pytest.fixture(scope="session")
+def tools() -> ModuleType:
+    """Small runs and what they leave; loaded by path because test folders are no packages."""
+    return _load_tools()
+
+
+@pytest.fixture(scope="session")
+def mlflow_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty MLflow store to copy: making its tables takes seconds."""
+    from bench.tracking import Mirror
+    from bench.workspace import Workspace
+
+    workspace = Workspace(tmp_path_factory.mktemp("store"))
+    Mirror(workspace.tracking_uri, workspace.artifacts)
+    return workspace.root / "mlflow.db"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, mlflow_store: Path, tools: ModuleType) -> Callable[[str], Path]:
+    """New workspaces by name, with an MLflow store in each."""
+    return lambda name="runs": tools.prepare(tmp_path / name, mlflow_store)
+
+
+@pytest.fixture
+def misbehaving(tmp_path: Path, tools: ModuleType, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module with augmenters that fail, for this process and for workers."""
+    package = tmp_path / f"misbehaving_{abs(hash(str(tmp_path)))}"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "methods.py").write_text(tools.MISBEHAVING, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    paths = os.environ.get("PYTHONPATH", "")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(tools.ROOT), paths]))
+    return f"{package.name}.methods"

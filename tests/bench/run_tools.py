@@ -1,0 +1,151 @@
+"""Small runs for the tests of grids: requests, what a ledger holds without its times, plug-ins that misbehave."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from bench.grids import Grid, product
+from bench.ledger import LedgerState, read_records
+from bench.merging import CIRCUMSTANCES
+from bench.session import RunRequest, execute
+from bench.workspace import Workspace
+
+ROOT = Path(__file__).resolve().parents[2]
+
+MISBEHAVING = '''
+import os
+from dataclasses import dataclass
+
+from augmenters.controls import Unchanged
+
+
+@dataclass(frozen=True)
+class Raises(Unchanged):
+    def draw(self, graphs, rng, context):
+        raise RuntimeError("boom [not markup]")
+
+
+@dataclass(frozen=True)
+class Exhausts(Unchanged):
+    def draw(self, graphs, rng, context):
+        import torch
+
+        torch.empty(10**15)
+
+
+@dataclass(frozen=True)
+class Blows(Unchanged):
+    def apply(self, graphs, drawn):
+        changed = [graph.clone() for graph in super().apply(graphs, drawn)]
+        for graph in changed:
+            graph.x = graph.x * float("nan")
+        return changed
+
+
+@dataclass(frozen=True)
+class Dies(Unchanged):
+    def draw(self, graphs, rng, context):
+        os._exit(9)
+
+
+@dataclass(frozen=True)
+class DiesOnce(Unchanged):
+    def draw(self, graphs, rng, context):
+        try:
+            os.close(os.open(os.environ["AUGBENCH_TEST_MARK"], os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return super().draw(graphs, rng, context)
+        os._exit(9)
+'''
+
+
+def grid(
+    augmenters: Sequence[str] = ("none",), k: Sequence[int] = (2,), folds: int = 2, epochs: int = 2, **more: Any
+) -> Grid:
+    """A grid that takes seconds: random graphs, a few epochs."""
+    name, repeats = more.pop("name", "small"), more.pop("repeats", 1)
+    datasets = more.pop("datasets", ["synthetic:graphs=60"])
+    cells = product(datasets, augmenters, k, **more)
+    return Grid(name, cells, folds=folds, repeats=repeats, training={"epochs": epochs})
+
+
+def run(grid: Grid, workspace: Path, **options: Any) -> tuple[int, str]:
+    """Run in this process, on one worker unless told otherwise; exit code and what it printed."""
+    out = io.StringIO()
+    request = RunRequest(grid, workspace, **{"jobs": 1, "data": workspace.parent / "data", **options})
+    return execute(request, Console(file=out, width=200)), out.getvalue()
+
+
+def state(workspace: Path) -> LedgerState:
+    return LedgerState.of(read_records(Workspace(workspace).ledger))
+
+
+def results(workspace: Path) -> dict[tuple[str, int, int], dict[str, Any]]:
+    """Every trial of a ledger without its times; a trial that has two lines is a mistake."""
+    found: dict[tuple[str, int, int], dict[str, Any]] = {}
+    for record in read_records(Workspace(workspace).ledger):
+        if record["type"] == "trial":
+            key = (record["cell"], record["fold"], record["repeat"])
+            assert key not in found, f"{key} is in the ledger twice"
+            found[key] = {name: value for name, value in record.items() if name not in CIRCUMSTANCES}
+    return found
+
+
+def trial_lines(workspace: Path) -> int:
+    try:
+        return Workspace(workspace).ledger.read_bytes().count(b'{"type":"trial"')
+    except FileNotFoundError:
+        return 0
+
+
+def start(workspace: Path, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+    """`bench run` as a process group of its own, so that signals reach it as from a terminal."""
+    program = "from bench.cli import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", program, "run", "--workspace", str(workspace), *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **(environment or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 90) -> None:
+    """Wait for something that happens elsewhere."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"nothing happened in {seconds} s"
+        time.sleep(0.02)
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+def prepare(workspace: Path, store: Path) -> Path:
+    """A workspace with an MLflow store that was made before: making its tables takes seconds."""
+    workspace.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(store, workspace / "mlflow.db")
+    return workspace
+
+
+def write_trials(workspace: Path, records: Sequence[Mapping[str, Any]]) -> None:
+    """Put lines into a ledger by hand."""
+    workspace.mkdir(parents=True, exist_ok=True)
+    with Workspace(workspace).ledger.open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps(record) + "\n" for record in records)

@@ -1,0 +1,127 @@
+"""Predicted times: from the ledger where it has some, from probes where it has none, rather too long than too short."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from bench.cells import Cell, Trial
+from bench.forecast import PROBE_EPOCHS, Forecast, predicted
+from bench.grids import Grid, product
+from bench.planning import Planner
+from bench.preview import preview
+from bench.session import RunRequest
+
+
+@pytest.fixture
+def cells(tmp_path: Path) -> dict[int, Cell]:
+    """One cell for each label budget, 800 epochs."""
+    grid = Grid("g", product(["synthetic"], ["none"], [2, 10, 50]))
+    return {cell.k: cell for cell in Planner(tmp_path, "reference").plan(grid).cells}
+
+
+def trial(train: float, augment: float = 0.0) -> dict[str, Any]:
+    return {"status": "done", "seconds": {"augment": augment, "train": train, "evaluate": 0.5}}
+
+
+def test_a_measured_cell_takes_what_it_took(cells: dict[int, Cell]) -> None:
+    forecast = Forecast()
+    forecast.learn(cells[2], trial(8.0, 1.0))
+    forecast.learn(cells[2], trial(10.0, 1.0))
+    assert forecast.seconds(cells[2]) == pytest.approx(9.0 + 1.0 + 0.5)
+
+
+def test_only_training_grows_with_epochs(cells: dict[int, Cell]) -> None:
+    forecast = Forecast()
+    short = replace(cells[2], training=replace(cells[2].training, epochs=8))
+    forecast.learn(short, trial(0.08, 3.0))
+    assert forecast.seconds(cells[2]) == pytest.approx(0.08 * 100 + 3.5)
+
+
+def test_between_and_beyond_measured_budgets(cells: dict[int, Cell]) -> None:
+    forecast = Forecast()
+    forecast.learn(cells[10], trial(9.5))
+    assert forecast.seconds(cells[2]) == pytest.approx(10)  # never less than the nearest
+    assert forecast.seconds(cells[50]) == pytest.approx(50)  # in proportion, for want of a second point
+    forecast.learn(cells[2], trial(7.5))
+    assert forecast.seconds(replace(cells[2], k=6)) == pytest.approx(9)
+    assert forecast.seconds(cells[50]) == pytest.approx(20)  # along the line through both
+
+
+def test_another_engine_or_dataset_says_nothing(cells: dict[int, Cell]) -> None:
+    forecast = Forecast()
+    forecast.learn(cells[2], trial(1.0))
+    assert forecast.seconds(replace(cells[2], dataset="digits")) is None
+    assert forecast.seconds(replace(cells[2], versions={**cells[2].versions, "engine": "other"})) is None
+
+
+def test_probes_are_short_and_only_where_nothing_is_measured(cells: dict[int, Cell]) -> None:
+    ran: list[Cell] = []
+
+    def run(cell: Cell, at: Trial) -> dict[str, Any]:
+        ran.append(cell)
+        return trial(0.1)
+
+    forecast, said = Forecast(), list[str]()
+    assert forecast.probe(cells.values(), run, said.append) == 2
+    assert [(cell.k, cell.training.epochs) for cell in ran] == [(2, PROBE_EPOCHS), (10, PROBE_EPOCHS)]
+    assert len(said) == 2
+    assert forecast.seconds(cells[10]) == pytest.approx(0.1 * 800 / PROBE_EPOCHS + 0.5)
+    assert forecast.probe(cells.values(), run, said.append) == 0
+
+
+def test_a_probe_that_fails_is_told_and_its_trials_are_counted(cells: dict[int, Cell]) -> None:
+    forecast = Forecast()
+    forecast.probe(cells.values(), lambda cell, at: {"status": "failed", "reason": "boom"}, lambda text: None)
+    assert set(forecast.unknown.values()) == {"boom"}
+    hours = predicted([(cells[2], Trial(0, 0))], forecast, lambda cell: "m")
+    assert hours.unknown == 1 and hours.total == 0
+
+
+def test_hours_add_up_by_method_and_dataset(cells: dict[int, Cell]) -> None:
+    forecast = Forecast()
+    forecast.learn(cells[2], trial(1799.5))
+    jobs = [(cells[2], Trial(fold, 0)) for fold in range(10)]
+    hours = predicted(jobs, forecast, lambda cell: str(cell.augmenter))
+    assert hours.by_place == {("none", "synthetic"): pytest.approx(5.0)}
+    assert hours.total == pytest.approx(5.0)
+
+
+def dry_run(tools: ModuleType, folder: Path, probe: bool = True, **options: Any) -> str:
+    out = io.StringIO()
+    request = RunRequest(tools.grid(**options), folder / "runs", data=folder / "data", jobs=2)
+    assert preview(request, probe, Console(file=out, width=200)) == 0
+    return out.getvalue()
+
+
+def test_a_dry_run_says_all_and_writes_nothing(tools: ModuleType, tmp_path: Path) -> None:
+    datasets = ["synthetic:graphs=60", "PROTEINS"]
+    text = dry_run(tools, tmp_path, augmenters=["none", "dropedge"], datasets=datasets, epochs=100)
+    assert "grid small: 4 cells, 8 trials; 2 cells cannot run" in text
+    assert "cannot run 2 cells: PROTEINS is not in the data root" in text
+    assert "a run would stop before it starts" in text
+    assert "4 trials to run" in text
+    assert "2 probes of 10 epochs" in text
+    assert "predicted hours of one process" in text and "dropedge" in text
+    assert "with --jobs 2" in text
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_dry_run_goes_by_the_ledger(tools: ModuleType, tmp_path: Path) -> None:
+    planned = Planner(tmp_path / "data", RunRequest.engine).plan(tools.grid()).cells[0]
+    record = {"type": "trial", "cell": planned.key, "fold": 0, "repeat": 0, **trial(3599.5)}
+    tools.write_trials(tmp_path / "runs", [{"type": "cell", "key": planned.key, **planned.to_json()}, record])
+    text = dry_run(tools, tmp_path)
+    assert "1 trials done already" in text and "1 trials to run" in text
+    assert "probes" not in text
+    assert "1.00" in text and "about 30 min with --jobs 2" in text
+
+
+def test_without_a_probe_it_says_what_is_not_counted(tools: ModuleType, tmp_path: Path) -> None:
+    assert "not counted: 2 trials of which nothing is measured yet" in dry_run(tools, tmp_path, probe=False)
