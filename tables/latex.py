@@ -13,7 +13,7 @@ import jinja2
 
 from bench.registry import unknown
 from tables.grid import Entry, Grid
-from tables.specs import FIGURE, MEASURE
+from tables.specs import FIGURE, MEASURE, TABLES
 from tables.wording import KINDS, Shown, caption, measure, notes, shown
 
 STYLES = ("paper", "booktabs")
@@ -112,7 +112,6 @@ def table(grid: Grid, kind: str = "values", style: str = "paper") -> str:
     for name, count in grid.spec.spans():
         spans.append({"name": name, "count": count, "first": start, "last": start + count - 1})
         start += count
-    plain = kind == "values" and grid.mark == "best" and not any(entry.incomplete for entry in grid.entries)
     return (
         environment()
         .get_template(f"{style}.tex.j2")
@@ -122,7 +121,7 @@ def table(grid: Grid, kind: str = "values", style: str = "paper") -> str:
             spanned=any(column.span for column in grid.spec.columns),
             spans=spans,
             bars=_bars(widths),
-            resize=grid.spec.resize or not plain or len(grid.lines) > len(grid.spec.rows),
+            width=_width(grid, kind),
             caption=caption(grid, kind),
             notes=notes(grid, kind),
             label=Tex(_label(f"table:{grid.name}" if kind == "values" else f"table:{grid.name}-{kind}")),
@@ -132,6 +131,19 @@ def table(grid: Grid, kind: str = "values", style: str = "paper") -> str:
             ],
         )
     )
+
+
+def _width(grid: Grid, kind: str) -> Tex | None:
+    r"""To what width the table is set: the text's, where the paper does; else its own, but never more than the text's.
+
+    The paper's unresized table stays so while its cells hold no more than the paper's do.
+    """
+    if grid.spec.resize:
+        return Tex(r"\textwidth")
+    as_printed = kind == "values" and grid.mark == "best" and len(grid.lines) == len(grid.spec.rows)
+    if grid.spec.name in TABLES and as_printed and not any(entry.incomplete for entry in grid.entries):
+        return None
+    return Tex(r"\ifdim\width>\textwidth\textwidth\else\width\fi")
 
 
 def _bars(widths: Sequence[int]) -> Tex:

@@ -263,4 +263,4 @@ def generic(name: str, cells: Iterable[Coordinate], caption: str, widest: int = 
         pages[-1].extend(block)
     for number, page in enumerate(pages, start=1):
         title = name if len(pages) == 1 else f"{name}-{number}"
-        yield TableSpec(title, caption, groups, tuple(page), corner="k")
+        yield TableSpec(title, caption, groups, tuple(page), corner="k", resize=False)

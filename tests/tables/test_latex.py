@@ -66,6 +66,13 @@ def test_layout_is_the_papers(fake: ModuleType) -> None:
     assert rows == [row.name for row in TABLES["10labelrate"].rows]
 
 
+def test_a_narrow_table_is_not_blown_up(fake: ModuleType) -> None:
+    index = Index(from_records(fake.ledger([Coordinate("digits", 2, name) for name in ("none", "dropedge")])))
+    (spec,) = specs_for(index, (), ["default"])
+    text = latex.table(fill(index, spec, Request()))
+    assert r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%" in text
+
+
 def test_each_number_of_a_table_is_the_entrys(grids: list[Grid]) -> None:
     for grid in grids[:5]:
         printed = re.findall(r"(\d+\.\d)\}*_\{\((\d+\.\d)\)\}", latex.table(grid))

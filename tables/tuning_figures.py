@@ -1,0 +1,61 @@
+"""Figures of a search for settings, from plain numbers: how the best value grew, and which settings decided it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_DOT, _GIVEN_UP, _LINE, _RULE = "#1F7FC4", "#8A8A8A", "#D55E00", "#000000"
+
+
+def history_figure(
+    title: str,
+    trials: Sequence[tuple[int, str, float | None]],
+    best: Sequence[float],
+    default: float | None = None,
+) -> Any:
+    """Value of each trial in the order in which they ended, the best so far, and the default settings' value.
+
+    `trials` are (number, state, value); those without a value are marks on the axis. Values are fractions.
+    """
+    figure, axes = _figure(6.0, 3.4)
+    valued = [(place, value) for place, (_, _, value) in enumerate(trials, 1) if value is not None]
+    given_up = [place for place, (_, _, value) in enumerate(trials, 1) if value is None]
+    axes.plot([p for p, _ in valued], [100 * v for _, v in valued], "o", color=_DOT, ms=4, label="trial")
+    axes.plot(
+        range(1, len(best) + 1), [100 * value for value in best], color=_LINE, drawstyle="steps-post", label="best"
+    )
+    if default is not None:
+        axes.axhline(100 * default, color=_RULE, lw=0.8, ls="--", label="default settings")
+    if given_up:
+        axes.plot(
+            given_up,
+            [0.015] * len(given_up),
+            "|",
+            color=_GIVEN_UP,
+            transform=axes.get_xaxis_transform(),
+            label="given up early or failed",
+        )
+    axes.set(xlabel="trials", ylabel="validation accuracy (%)", title=title)
+    axes.legend(frameon=False, fontsize=7)
+    return figure
+
+
+def importance_figure(title: str, shares: Mapping[str, float]) -> Any:
+    """How much each setting decides the value, as shares of 1."""
+    ordered = sorted(shares.items(), key=lambda item: item[1])
+    figure, axes = _figure(6.0, 1.2 + 0.28 * len(ordered))
+    bars = axes.barh([name for name, _ in ordered], [share for _, share in ordered], color=_DOT)
+    axes.bar_label(bars, fmt="%.2f", fontsize=7, padding=2)
+    axes.set(xlabel="share of the variation among the best trials", title=title)
+    return figure
+
+
+def _figure(width: float, height: float) -> tuple[Any, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots()
+    axes.title.set_fontsize(8)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
