@@ -155,18 +155,20 @@ def fill(index: Index, spec: TableSpec, request: Request) -> Grid:
     chosen = {name: index.choose(wanted, name, request.pick) for name in request.settings}
     keys = [key for found in chosen.values() for key in found.values()]
     mixed = index.check_agreement(keys, request.pick)
+    # a table without a single tuned cell is not doubled with dashes
+    kinds = tuple(kind for kind in request.settings if any(chosen[kind].values())) or request.settings[:1]
     groups = []
     for group in spec.groups:
         lines = []
         for row in group:
-            for settings in request.settings:
+            for settings in kinds:
                 entries = (_entry(index, row.at(c), settings, chosen[settings], request, there) for c in spec.columns)
-                name = row.name if settings == "default" or len(request.settings) == 1 else f"{row.name} ({settings})"
+                name = row.name if settings == "default" or len(kinds) == 1 else f"{row.name} ({settings})"
                 lines.append(Line(row, name, settings, tuple(entries)))
         groups.append(tuple(lines))
     if request.strict:
         _refuse_gaps(spec, groups)
-    groups = _with_holm(groups, request.settings)
+    groups = _with_holm(groups, kinds)
     marked = tuple(_with_marks(group, index, request) for group in groups)
     shown = [chosen[entry.settings][entry.coordinate] for group in marked for line in group for entry in line.entries]
     return Grid(spec, marked, request.metric, request.mark, _context(index, shown, mixed), request.suffix)

@@ -147,6 +147,12 @@ def test_tuned_rows_stand_beside_the_default_ones(fake: ModuleType) -> None:
     assert tuned.difference.mean == pytest.approx(default.difference.mean), "tuned is compared with tuned"
 
 
+def test_a_table_without_tuned_cells_is_not_doubled(fake: ModuleType) -> None:
+    index = Index(from_records(fake.ledger(SPEC.coordinates()) + fake.tuned([Coordinate("DD", 10, "none")])))
+    grid = fill(index, SPEC, Request(settings=("default", "tuned")))
+    assert [line.name for line in grid.lines] == ["GCN", "A", "B", "C"]
+
+
 def test_other_metrics(fake: ModuleType) -> None:
     accuracy, balanced = (filled(fake, fake.accuracy, metric=m) for m in ("accuracy", "balanced_accuracy"))
     assert column(balanced)["A"].value.mean == pytest.approx(column(accuracy)["A"].value.mean - 0.05)
