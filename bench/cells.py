@@ -69,6 +69,7 @@ class Cell:
     training: Training
     versions: Mapping[str, Any]
     tuned: bool = False
+    tuned_from: Mapping[str, str] | None = None  # labels of augmenter and backbone before tuning: the row of a table
 
     def __post_init__(self) -> None:
         if self.k < 1:
@@ -95,12 +96,17 @@ class Cell:
             facts[part] = {"name": choice.name, "settings": dict(choice.settings), "label": choice.label}
         facts["training"] = asdict(self.training)
         facts["versions"] = dict(self.versions)
+        if self.tuned_from is None:  # keys of cells that were not tuned know nothing of it
+            del facts["tuned_from"]
+        else:
+            facts["tuned_from"] = dict(self.tuned_from)
         return facts
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Cell:
         """The cell that `to_json` wrote; other keys of a ledger line are passed over."""
-        known = {field.name: facts[field.name] for field in fields(cls)}
+        known = {field.name: facts[field.name] for field in fields(cls) if field.name != "tuned_from"}
+        known["tuned_from"] = facts.get("tuned_from")
         for part in ("augmenter", "backbone", "readout"):
             known[part] = Choice(**known[part])
         return cls(**{**known, "training": Training(**known["training"])})

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.logging import RichHandler
 
-from bench.commands import check, data, ledger, listing, mirror, run, tables
+from bench.commands import check, data, ledger, listing, mirror, run, tables, tune
 from bench.registry import UserError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run", rich_help_panel="Measure")(run.run)
+app.command("tune", rich_help_panel="Measure")(tune.tune)
 app.command("status", rich_help_panel="Measure")(ledger.status)
 app.command("why", rich_help_panel="Measure")(ledger.why)
 app.command("merge", rich_help_panel="Measure")(ledger.merge)

@@ -16,7 +16,7 @@ from bench.cells import Training, preset
 from bench.datasets import resolve_dataset
 from bench.features import FEATURES
 from bench.grids import Grid, product
-from bench.registry import UserError, unknown
+from bench.registry import UserError, show, unknown
 from bench.resolving import Resolver
 from models import BACKBONES, READOUTS
 from tables.specs import Coordinate
@@ -64,8 +64,8 @@ class _Reader:
             raise self.error("must be written as [[block]] tables", "block")
         if not isinstance(training, dict):
             raise self.error("must be a [training] table", "training")
-        top = {key: value for key, value in raw.items() if key not in ("block", "training")}
-        self.check_keys(top, {**AXES, **SINGLE, "training": dict, "block": list})
+        top = {key: value for key, value in raw.items() if key not in ("block", "training", "space")}
+        self.check_keys(top, {**AXES, **SINGLE, "training": dict, "block": list, "space": dict})
         single = {key: self.value(key, top[key], SINGLE[key]) for key in SINGLE if key in top}
         shared = {key: self.axis(key, top[key]) for key in AXES if key in top}
         cells: list[Coordinate] = []
@@ -78,7 +78,22 @@ class _Reader:
         self.check_training(training)
         self.resolver.save()
         name = single.pop("name", self.path.stem)
-        return Grid(name, tuple(dict.fromkeys(cells)), training=training, **single)
+        space = self.space(raw.get("space", {}))
+        return Grid(name, tuple(dict.fromkeys(cells)), training=training, space=space, **single)
+
+    def space(self, table: Any, owner: str = "") -> dict[str, str]:
+        """The [space] table in the words of `bench tune --space`; `gcn.layers = 4` is a table in a table to TOML."""
+        if not isinstance(table, dict):
+            raise self.error("must be a [space] table", "space")
+        found: dict[str, str] = {}
+        for key, value in table.items():
+            if isinstance(value, dict):
+                found |= self.space(value, f"{owner}{key}.")
+            elif isinstance(value, list):
+                found[f"{owner}{key}"] = "|".join(show(item) for item in value)
+            else:
+                found[f"{owner}{key}"] = show(value)
+        return found
 
     def check_keys(self, table: Mapping[str, Any], known: Mapping[str, type], block: int | None = None) -> None:
         for key in table:

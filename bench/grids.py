@@ -39,6 +39,7 @@ class Grid:
     features: str = "auto"
     splits: str = "auto"
     training: Mapping[str, Any] = field(default_factory=dict)
+    space: Mapping[str, str] = field(default_factory=dict)  # what `bench tune` searches otherwise than declared
 
     def __post_init__(self) -> None:
         if not 1 <= self.folds <= FOLDS:

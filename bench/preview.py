@@ -14,8 +14,8 @@ from bench.execution.tasks import Task, WorkerSettings, run_task
 from bench.forecast import PROBE_EPOCHS, Forecast, Hours, predicted
 from bench.ledger import LedgerState, Record, read_records
 from bench.paths import data_root
-from bench.planning import Plan, Planner
-from bench.session import RunRequest, check_machine, say_what_will_run
+from bench.planning import Plan
+from bench.session import RunRequest, check_machine, planned, say_what_will_run
 from bench.status import method_namer
 from bench.view import duration, output
 from bench.workspace import Workspace
@@ -28,7 +28,7 @@ def preview(request: RunRequest, probe: bool, console: Console | None = None) ->
     request.check()
     if request.engine != RunRequest.engine:
         check_machine(request)  # imports torch, for which the default need not wait
-    plan = Planner(root, request.engine).plan(request.grid, skip_unavailable=True)
+    plan = planned(request, root, skip_unavailable=True)
     state = LedgerState.of(read_records(Workspace(request.workspace).ledger))
     jobs, forecast = plan.pending(state, request.retry), Forecast.from_ledger(state)
     say_what_will_run(plan, state, console)

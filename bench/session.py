@@ -43,6 +43,8 @@ class RunRequest:
     engine: str = DEFAULT_ENGINE
     retry: bool = True
     skip_unavailable: bool = False
+    tuned: bool = False
+    storage: str | None = None
 
     def check(self) -> None:
         """What can be said of the options without looking at the machine."""
@@ -50,6 +52,8 @@ class RunRequest:
             raise UserError(f"--jobs {self.jobs} is not a number of processes; give 1 or more")
         if self.executor not in EXECUTORS:
             raise unknown("executor", self.executor, EXECUTORS)
+        if self.storage and not self.tuned:
+            raise UserError(f"--storage {self.storage} names the studies of tuned settings; add --tuned")
         if self.scheduler and self.executor != "dask":
             raise UserError(f"--scheduler {self.scheduler} is for a Dask cluster; add --executor dask")
         if self.scheduler and self.jobs:
@@ -74,7 +78,7 @@ def execute(request: RunRequest, console: Console | None = None) -> int:
     request.check()
     check_machine(request)
     with clock.on("planning"):
-        plan = Planner(root, request.engine).plan(request.grid, request.skip_unavailable)
+        plan = planned(request, root, request.skip_unavailable)
     workspace.prepare()
     with Ledger(workspace.ledger) as ledger:
         with clock.on("MLflow"):
@@ -87,6 +91,17 @@ def execute(request: RunRequest, console: Console | None = None) -> int:
         code = conclude(plan, outcome, ledger.state, console)
     say_where(workspace, outcome, clock, console)
     return code
+
+
+def planned(request: RunRequest, root: Path, skip_unavailable: bool) -> Plan:
+    """The cells of a request; with --tuned, each with the best settings of its study."""
+    plan = Planner(root, request.engine).plan(request.grid, skip_unavailable)
+    if not request.tuned:
+        return plan
+    from bench.tuning.best import tuned_plan
+    from bench.tuning.storage import existing_storage
+
+    return tuned_plan(plan, existing_storage(request.storage, Workspace(request.workspace)))
 
 
 def check_machine(request: RunRequest) -> None:

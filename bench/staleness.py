@@ -42,7 +42,7 @@ def made_today(cell: Record, planner: Planner) -> Record:
     known = {field.name for field in fields(Training)}
     training = Training(**{name: value for name, value in cell["training"].items() if name in known})
     made = planner.cell(at, training, cell["features"], cell["splits"])
-    return replace(made, tuned=cell["tuned"]).to_json()
+    return replace(made, tuned=cell["tuned"], tuned_from=cell.get("tuned_from")).to_json()
 
 
 def find_cell(state: LedgerState, prefix: str) -> str:

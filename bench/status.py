@@ -39,10 +39,12 @@ def comparison(plan: Plan, state: LedgerState) -> Group:
 
 def method_namer(cells: Sequence[Cell]) -> Callable[[Cell], str]:
     """Names of rows: the augmenter, and the backbone and readout where the cells differ in them."""
-    varied = len({(cell.backbone.label, cell.readout.label) for cell in cells}) > 1
+    varied = len({((c.tuned_from or {}).get("backbone", c.backbone.label), c.readout.label) for c in cells}) > 1
 
     def name(cell: Cell) -> str:
-        return f"{cell.augmenter} ({cell.backbone}, {cell.readout})" if varied else cell.augmenter.label
+        base = cell.tuned_from or {}
+        method = f"{base['augmenter']}, tuned" if base else cell.augmenter.label
+        return f"{method} ({base.get('backbone', cell.backbone)}, {cell.readout})" if varied else method
 
     return name
 

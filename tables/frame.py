@@ -70,7 +70,8 @@ def flat_cell(record: Mapping[str, Any]) -> dict[str, Any]:
         flat[f"{part}.name"] = record[part]["name"]
         flat[f"{part}.settings"] = json.dumps(record[part]["settings"], sort_keys=True)
     flat["tuned"] = bool(record.get("tuned", False))
-    flat["tuned_from"] = record.get("tuned_from")
+    base = record.get("tuned_from") or {}
+    flat["tuned_from"], flat["backbone.tuned_from"] = base.get("augmenter"), base.get("backbone")
     for group in ("training", "versions"):
         flat |= {f"{group}.{name}": value for name, value in record[group].items()}
     return flat

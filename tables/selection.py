@@ -49,8 +49,9 @@ def base_label(cell: Mapping[str, Any], part: str) -> str:
     label = str(cell[part])
     if not cell["tuned"]:
         return label
-    if part == "augmenter" and isinstance(cell.get("tuned_from"), str):
-        return str(cell["tuned_from"])
+    base = cell.get("tuned_from" if part == "augmenter" else f"{part}.tuned_from")
+    if isinstance(base, str):
+        return base
     name, _, settings = label.partition(":")
     kept = [item for item in settings.split(",") if item.partition("=")[0] in DEFINING_SETTINGS]
     return f"{name}:{','.join(kept)}" if kept else name

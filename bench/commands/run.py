@@ -46,6 +46,13 @@ def run(
     skip_unavailable: Annotated[
         bool, typer.Option("--skip-unavailable", help="Go on without what cannot run here; every table says so.")
     ] = False,
+    tuned: Annotated[
+        bool, typer.Option("--tuned", help="With the best settings of each method's study; see bench tune.")
+    ] = False,
+    storage: Annotated[
+        str | None,
+        typer.Option(help="With --tuned: where the studies are. Default: in the workspace.", show_default=False),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would run, what cannot, and how long it would take.")
     ] = False,
@@ -84,6 +91,8 @@ def run(
         engine=engine,
         retry=retry,
         skip_unavailable=skip_unavailable,
+        tuned=tuned,
+        storage=storage,
     )
     if dry_run:
         from bench.preview import preview

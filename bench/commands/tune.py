@@ -1,0 +1,119 @@
+"""`bench tune`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bench.commands.options import DEFAULT_WORKSPACE, DataOption, TrackingOption, WorkspaceOption, whole_numbers
+from bench.commands.run import adjusted, chosen_grid
+from bench.engine import DEFAULT_ENGINE
+
+
+def tune(
+    grid: Annotated[
+        str | None, typer.Option("--grid", "-g", help="quick, full, a table's name, or a TOML file.")
+    ] = None,
+    dataset: Annotated[list[str] | None, typer.Option("--dataset", "-d", help="Dataset; may be repeated.")] = None,
+    augmenter: Annotated[
+        list[str] | None,
+        typer.Option("--augmenter", "-a", help="name[:key=value,...]; what is written stays. May be repeated."),
+    ] = None,
+    k: Annotated[list[str] | None, typer.Option("-k", help="Labelled graphs per class: 2,5,10.")] = None,
+    backbone: Annotated[list[str] | None, typer.Option("--backbone", "-b", help="gcn, gat, gin, sage.")] = None,
+    readout: Annotated[list[str] | None, typer.Option("--readout", "-r", help="mean, add, max.")] = None,
+    trials: Annotated[
+        int, typer.Option("--trials", "-n", help="Trials of each study, the defaults' one included.")
+    ] = 30,
+    timeout: Annotated[float | None, typer.Option(help="Seconds after which no further trial begins.")] = None,
+    space: Annotated[
+        list[str] | None,
+        typer.Option(help="lr=0.001..0.01, gdm-unc.encoder=gsae|vgsae, or gcn.layers=4 to fix. May be repeated."),
+    ] = None,
+    validation: Annotated[
+        str, typer.Option(help="budget: as many validation graphs per class as labels; full: the fold's whole part.")
+    ] = "budget",
+    sampler: Annotated[str, typer.Option(help="tpe, gp or random.")] = "tpe",
+    pruner: Annotated[
+        str, typer.Option(help="median, wilcoxon or none: when a trial is given up after some folds.")
+    ] = "median",
+    seed: Annotated[int, typer.Option(help="Another one gives another sequence of trials.")] = 0,
+    storage: Annotated[
+        str | None, typer.Option(help="Any Optuna storage URL. Default: SQLite in the workspace.", show_default=False)
+    ] = None,
+    status: Annotated[bool, typer.Option("--status", help="Only show the studies of the storage.")] = False,
+    folds: Annotated[int | None, typer.Option(help="The first N of the ten folds.")] = None,
+    repeats: Annotated[int, typer.Option(help="Label draws per fold.")] = 1,
+    preset: Annotated[str | None, typer.Option(help="Training preset: paper or quick.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Optimiser steps, instead of the preset's.")] = None,
+    features: Annotated[str | None, typer.Option(help="native, constant, degree-onehot, degree.")] = None,
+    splits: Annotated[str | None, typer.Option(help="Split family, or stratified for our own.")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Worker processes. Default: one per core.")] = None,
+    executor: Annotated[str, typer.Option(help="local processes, or dask for a cluster.")] = "local",
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler. Default: a local cluster.", show_default=False)
+    ] = None,
+    workspace: WorkspaceOption = DEFAULT_WORKSPACE,
+    data: DataOption = None,
+    tracking_uri: TrackingOption = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps.")] = "cpu",
+    engine: Annotated[str, typer.Option(help="fast, or reference (plain PyG).")] = DEFAULT_ENGINE,
+    skip_unavailable: Annotated[
+        bool, typer.Option("--skip-unavailable", help="Go on without what cannot run here.")
+    ] = False,
+) -> None:
+    """Search good settings for every method of a grid: the same number of trials for each, plain training included.
+
+    A trial trains on the k labelled graphs of each fold and is worth its accuracy on validation graphs; no test graph
+    is looked at. `bench run --tuned` measures the best settings. The same command goes on where it was stopped.
+    """
+    if status:
+        show_status(workspace, storage)
+        return
+    from bench.session import RunRequest
+    from bench.tuning.session import TuneRequest, execute
+    from bench.tuning.space import read_narrowing
+    from bench.tuning.study import Search
+
+    axes: dict[str, list[Any]] = {
+        "datasets": dataset or [],
+        "augmenters": augmenter or [],
+        "k": whole_numbers(k or [], "-k"),
+        "backbones": backbone or [],
+        "readouts": readout or [],
+    }
+    changes: dict[str, Any] = {
+        "folds": folds,
+        "repeats": repeats,
+        "preset": preset,
+        "features": features,
+        "splits": splits,
+    }
+    chosen = adjusted(chosen_grid(grid, axes, data), changes, epochs)
+    run = RunRequest(
+        grid=chosen,
+        workspace=workspace,
+        data=data,
+        tracking_uri=tracking_uri,
+        jobs=jobs,
+        executor=executor,
+        scheduler=scheduler,
+        device=device,
+        engine=engine,
+        skip_unavailable=skip_unavailable,
+    )
+    search = Search(trials, sampler, pruner, seed)
+    narrowing = {**chosen.space, **read_narrowing(space or [])}
+    raise typer.Exit(execute(TuneRequest(run, search, validation, storage, timeout, narrowing)))
+
+
+def show_status(workspace: Path, storage: str | None) -> None:
+    """The studies of a storage."""
+    from bench.tuning.status import print_studies
+    from bench.tuning.storage import existing_storage
+    from bench.view import output
+    from bench.workspace import Workspace
+
+    print_studies(existing_storage(storage, Workspace(workspace)), output())

@@ -1,0 +1,162 @@
+"""What a tuner may see of a trial, and the one number it gets back: accuracy on validation graphs.
+
+The objective is built from `DevelopmentSplits`, a type without test indices. A fold's problem holds the graphs with a
+label and the validation graphs, nothing else of the dataset.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch_geometric.data import Data
+
+from augmenters import AUGMENTERS
+from bench.budgets import labelled_graphs, validation_budget
+from bench.cells import Cell, Trial
+from bench.datasets import load_dataset
+from bench.engine.problem import Engine, Problem
+from bench.execution.tasks import WorkerSettings, other_versions
+from bench.features import Featuriser
+from bench.paths import data_root
+from bench.registry import UserError
+from bench.seeds import TrialSeeds
+from bench.splits import DevelopmentSplits, load_splits
+from models.fit import Diverged, predict
+
+Validation = Literal["budget", "full"]
+VALIDATION = ("budget", "full")
+Score = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class DevelopmentData:
+    """A dataset as a tuner is given it."""
+
+    graphs: Sequence[Data]
+    labels: npt.NDArray[np.int64]
+    num_classes: int
+    fingerprint: str
+    splits: DevelopmentSplits
+
+    @classmethod
+    def load(cls, dataset: str, family: str, root: Path) -> DevelopmentData:
+        data = load_dataset(dataset, root)
+        splits = load_splits(dataset, family, data.labels, root).without_test()
+        return cls(data.graphs, data.labels, data.num_classes, data.fingerprint, splits)
+
+
+@dataclass(frozen=True)
+class FoldData:
+    """One fold as training and scoring see it: the same for every setting that is tried."""
+
+    labelled: list[Data]
+    scored: list[Data]
+    validation: list[Data]  # for preset settings that choose an epoch by it
+    featurise: Featuriser
+    seeds: TrialSeeds
+
+
+@dataclass
+class Objective:
+    """Trains on a fold's labelled graphs with some settings and scores the result on its validation graphs."""
+
+    data: DevelopmentData
+    engine: Engine
+    validation: Validation = "budget"
+    device: str = "cpu"
+    _folds: dict[Any, FoldData] = field(default_factory=dict)
+
+    def accuracy(self, cell: Cell, trial: Trial) -> float:
+        """Share of the validation graphs that are classified rightly."""
+        if cell.versions.get("dataset", self.data.fingerprint) != self.data.fingerprint:
+            raise UserError(f"{cell.dataset} is another version here than in the plan; import the same files")
+        fold = self.fold(cell, trial)
+        fitted = self.engine.fit([self.problem(cell, fold)])[0]
+        if isinstance(fitted, Exception):
+            raise fitted
+        truth = torch.cat([graph.y for graph in fold.scored])
+        return float((predict(fitted.model, fold.scored, self.device).argmax(dim=1) == truth).double().mean())
+
+    def fold(self, cell: Cell, trial: Trial) -> FoldData:
+        """The fold's graphs, with their features; kept, since hundreds of settings are tried on the same ones."""
+        key = (cell.features, cell.k, cell.training.select, trial)
+        if key not in self._folds:
+            self._folds[key] = self._prepared(cell, trial)
+        return self._folds[key]
+
+    def _prepared(self, cell: Cell, trial: Trial) -> FoldData:
+        graphs, labels, fold = self.data.graphs, self.data.labels, self.data.splits.development(trial.fold)
+        seeds = TrialSeeds(cell.dataset, cell.splits, trial.fold, trial.repeat)
+        featurise = Featuriser.fit(cell.features, [graphs[i] for i in fold.train])
+        chosen = labelled_graphs(labels, fold.train, cell.k, seeds)
+        within_budget = self.validation == "budget"
+        scored = validation_budget(labels, fold.validation, cell.k, seeds) if within_budget else fold.validation
+        validation = fold.validation if cell.training.select == "best-val" else ()
+        return FoldData(
+            [featurise(graphs[i]) for i in chosen],
+            [featurise(graphs[i]) for i in scored],
+            [featurise(graphs[i]) for i in validation],
+            featurise,
+            seeds,
+        )
+
+    def problem(self, cell: Cell, fold: FoldData) -> Problem:
+        """The engine's view: seeds and graphs are those of the trial that `bench run` would make of these settings."""
+        seeds, backbone, readout = fold.seeds, cell.backbone.label, cell.readout.label
+        return Problem(
+            graphs=fold.labelled,
+            num_classes=self.data.num_classes,
+            backbone=cell.backbone,
+            readout=cell.readout,
+            augmenter=AUGMENTERS.create(cell.augmenter),
+            training=cell.training,
+            init_seed=seeds.init(backbone, readout),
+            augment_seed=seeds.augmenter(backbone, readout, cell.augmenter.label),
+            pretrain_seed=seeds.pretrain(backbone, readout),
+            shared_seed=seeds.shared,
+            featurise=fold.featurise,
+            validation=fold.validation,
+            device=self.device,
+        )
+
+
+_OBJECTIVES: dict[Any, Objective] = {}
+_ONE_AT_A_TIME = threading.Lock()  # a cluster's worker may have several threads; torch's random state has one owner
+
+
+def score(settings: WorkerSettings, work: dict[str, Any]) -> Score:
+    """Done by a worker: one fold of one trial. It always answers; what went wrong is part of the answer."""
+    with _ONE_AT_A_TIME:
+        torch.set_num_threads(1)  # small graphs gain nothing from more, and the sums keep their order
+        reason = other_versions(work["cell"])
+        if reason:
+            return {"status": "failed", "reason": reason}
+        cell, trial = Cell.from_json(work["cell"]), Trial(work["fold"], work["repeat"])
+        try:
+            return {"status": "done", "accuracy": _objective(settings, cell, work["validation"]).accuracy(cell, trial)}
+        except Diverged as error:
+            return {"status": "diverged", "reason": str(error)}
+        except Exception as error:
+            # Third-party code may raise anything; the study keeps the reason and goes on with other settings.
+            text = " ".join(str(error).split())[:500] or "no message"
+            return {
+                "status": "failed",
+                "reason": text if isinstance(error, UserError) else f"{type(error).__name__}: {text}",
+            }
+
+
+def _objective(settings: WorkerSettings, cell: Cell, validation: Validation) -> Objective:
+    key = (settings, cell.dataset, cell.splits, validation)
+    if key not in _OBJECTIVES:
+        from bench.trials import engines
+
+        data = DevelopmentData.load(cell.dataset, cell.splits, data_root(settings.data_root))
+        _OBJECTIVES[key] = Objective(data, engines()[settings.engine](), validation, settings.device)
+    return _OBJECTIVES[key]

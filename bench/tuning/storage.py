@@ -1,0 +1,136 @@
+"""Where studies are kept: any database that Optuna speaks to, opened quietly, with a lock that its users share.
+
+Optuna alone cannot keep several processes within a budget: to look how many trials there are and to begin one are
+two steps. Both are done under this lock, which dies with the process that holds it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import optuna
+import sqlalchemy
+from filelock import FileLock, Timeout
+from optuna.storages import RDBStorage
+from sqlalchemy.engine import URL
+
+from bench.registry import UserError
+from bench.workspace import Workspace
+
+optuna.logging.set_verbosity(optuna.logging.ERROR)  # one line a trial is what the view is for
+
+LOCK_SECONDS = 120.0  # far longer than anyone holds it
+BUSY_SECONDS = 60.0  # how long SQLite waits for another writer
+CONNECT_SECONDS = 10
+
+
+def default_url(workspace: Workspace) -> str:
+    """SQLite in the workspace."""
+    return f"sqlite:///{(workspace.root / 'tuning.db').resolve().as_posix()}"
+
+
+class Storage:
+    """An opened storage."""
+
+    def __init__(self, url: str) -> None:
+        parsed = _parsed(url)
+        self.dialect = parsed.get_backend_name()
+        self.name = parsed.render_as_string(hide_password=True)
+        self._file = Path(parsed.database or "") if self.dialect == "sqlite" else None
+        self.backend = _opened(url, self.name, _connect_arguments(self.dialect))
+        self.engine: sqlalchemy.Engine = self.backend.engine
+        # One cached view for all studies of this process; the database stays the truth.
+        self.optuna = optuna.storages.get_storage(self.backend)
+
+    def names(self) -> list[str]:
+        """The names of all studies."""
+        return sorted(optuna.get_all_study_names(self.optuna))
+
+    def study(self, name: str) -> optuna.Study:
+        """A study that is there."""
+        return optuna.load_study(study_name=name, storage=self.optuna)
+
+    def new_study(self, name: str) -> optuna.Study:
+        """A study, made if it is not there."""
+        return optuna.create_study(study_name=name, storage=self.optuna, direction="maximize", load_if_exists=True)
+
+    @contextmanager
+    def lock(self, purpose: str) -> Iterator[None]:
+        """Keep every other process that uses this storage out of the same purpose."""
+        if self._file is not None:
+            yield from self._file_lock(self._file, purpose)
+        elif self.dialect == "postgresql":
+            key = int.from_bytes(hashlib.blake2b(purpose.encode(), digest_size=8).digest(), "big", signed=True)
+            yield from self._server_lock("SELECT pg_advisory_lock(:key)", "SELECT pg_advisory_unlock(:key)", key)
+        else:
+            name = f"augbench {purpose}"
+            yield from self._server_lock("SELECT GET_LOCK(:key, -1)", "SELECT RELEASE_LOCK(:key)", name)
+
+    def _file_lock(self, database: Path, purpose: str) -> Iterator[None]:
+        path = database.with_name(f"{database.name}.{purpose}.lock")
+        try:
+            with FileLock(path, timeout=LOCK_SECONDS):
+                yield
+        except Timeout:
+            raise UserError(
+                f"another process holds {path} for over {LOCK_SECONDS:.0f} s; end it, or choose another --storage"
+            ) from None
+
+    def _server_lock(self, take: str, give: str, key: Any) -> Iterator[None]:
+        with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(sqlalchemy.text(take), {"key": key})
+            try:
+                yield
+            finally:
+                connection.execute(sqlalchemy.text(give), {"key": key})
+
+
+def existing_storage(url: str | None, workspace: Workspace) -> Storage:
+    """The storage of that address, or the workspace's own, if there is one; nothing is made."""
+    chosen = url or default_url(workspace)
+    parsed = _parsed(chosen)
+    if parsed.get_backend_name() == "sqlite" and not Path(parsed.database or "").is_file():
+        raise UserError(f"there are no studies at {chosen}; make them with bench tune, or name another --storage")
+    return Storage(chosen)
+
+
+def _parsed(url: str) -> URL:
+    try:
+        parsed = sqlalchemy.engine.make_url(url)
+        dialect = parsed.get_backend_name()
+    except (sqlalchemy.exc.ArgumentError, ValueError) as error:
+        raise UserError(
+            f"--storage {url} is not a storage URL; write sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
+        ) from error
+    if dialect not in ("sqlite", "postgresql", "mysql", "mariadb"):
+        raise UserError(f"--storage {url}: Optuna keeps studies in SQLite, PostgreSQL or MySQL, not in {dialect}")
+    if dialect == "sqlite" and parsed.database in (None, "", ":memory:"):
+        raise UserError(f"--storage {url} keeps nothing; give a file, as sqlite:///tuning.db")
+    return parsed
+
+
+def _connect_arguments(dialect: str) -> dict[str, Any]:
+    return {"timeout": BUSY_SECONDS} if dialect == "sqlite" else {"connect_timeout": CONNECT_SECONDS}
+
+
+def _opened(url: str, name: str, arguments: dict[str, Any]) -> RDBStorage:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            return RDBStorage(url, engine_kwargs={"connect_args": arguments, "pool_pre_ping": True})
+    except (ImportError, sqlalchemy.exc.NoSuchModuleError) as error:
+        reason = str(error.__cause__ or error).splitlines()[0]
+        raise UserError(
+            f"--storage {name} needs a driver that is not here ({reason}); for PostgreSQL: "
+            "pip install 'psycopg[binary]' and write postgresql+psycopg://..."
+        ) from error
+    except (sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.OptunaError, RuntimeError, KeyError) as error:
+        reason = str(error.__cause__ or error).splitlines()[0]
+        raise UserError(
+            f"--storage {name} cannot be opened: {reason}; check the address, or leave --storage out for SQLite"
+        ) from error

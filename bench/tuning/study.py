@@ -1,0 +1,231 @@
+"""One method's study: a budget of numbered turns, each taken by one process, each ending in a stored trial.
+
+Turn 0 tries the method's defaults; the seed of every later one hangs on the study's name and the turn alone. A trial
+keeps its turn when it ended, whatever the end; the turn of a process that died is free again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import fmean
+from typing import Any
+
+import optuna
+import psutil
+from optuna.trial import FrozenTrial, TrialState
+
+from bench.cells import Cell
+from bench.registry import UserError
+from bench.seeds import seed_from
+from bench.tuning.space import Space
+from bench.tuning.storage import Storage
+from bench.tuning.strategies import GivenValues, make_pruner, make_sampler
+
+FACTS, TRIALS = "augbench", "trials"  # of a study: what it was made with, how many trials it is to have
+TURN, ALIVE, REASON = (
+    "augbench",
+    "alive",
+    "reason",
+)  # of a trial: turn, owner and settings; last sign of life; why it ended
+SILENT_SECONDS = 600.0  # without a sign of life for so long, a process on another machine is taken for dead
+Turns = Mapping[int, FrozenTrial]
+
+
+@dataclass(frozen=True)
+class Search:
+    """How a study is searched: nothing here changes what a trial is worth."""
+
+    trials: int
+    sampler: str = "tpe"
+    pruner: str = "median"
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A trial that this process has taken on."""
+
+    trial: optuna.Trial
+    number: int
+    cell: Cell
+    twin: FrozenTrial | None = None  # an earlier trial with the very same settings
+
+
+def study_name(cell: Cell) -> str:
+    """The study of a cell that was not tuned yet, in words."""
+    return f"{cell.label} ({cell.features}, {cell.splits})"
+
+
+def study_facts(cell: Cell, space: Space, validation: str, folds: int, repeats: int) -> dict[str, Any]:
+    """Everything that a study's values hang on, as it is stored with the study."""
+    parts = cell.to_json()
+    labels = {part: parts[part]["label"] for part in ("augmenter", "backbone", "readout")}
+    facts = {key: parts[key] for key in ("dataset", "features", "splits", "k", "training", "versions")}
+    extent = {"validation": validation, "folds": folds, "repeats": repeats}
+    return json.loads(json.dumps({**facts, **labels, **extent, "space": space.to_json()}))  # as a storage gives it back
+
+
+class MethodStudy:
+    """The study of one cell's method, shared with whoever else works on it."""
+
+    def __init__(self, storage: Storage, cell: Cell, space: Space, facts: dict[str, Any], search: Search) -> None:
+        self.storage, self.cell, self.space, self.search = storage, cell, space, search
+        self.name = study_name(cell)
+        with storage.lock("turns"):
+            self.study = storage.new_study(self.name)
+            known = self.study.user_attrs
+            if FACTS in known:
+                check_same(self.name, known[FACTS], facts)
+            elif self.study.get_trials(deepcopy=False):
+                raise UserError(f"the study '{self.name}' was not made by bench tune; choose another --storage")
+            else:
+                self.study.set_user_attr(FACTS, facts)
+            if known.get(TRIALS, 0) < search.trials:
+                self.study.set_user_attr(TRIALS, search.trials)
+        self.study.pruner = make_pruner(search.pruner)
+
+    def turns(self) -> Turns:
+        return turns_of(self.study)
+
+    def take(self) -> Turn | None:
+        """The next free turn within the budget, begun; None when there is none left for this process."""
+        with self.storage.lock("turns"):
+            self._release_the_dead()
+            taken = turns_of(self.study)
+            number = next((n for n in range(self.search.trials) if n not in taken), None)
+            if number is None:
+                return None
+            trial = self._ask(number)
+            settings = self.space.settings(trial.params)
+            trial.set_user_attr(
+                TURN, {"turn": number, "owner": own_identity(), "settings": settings, "at": time.time()}
+            )
+        # The objective is deterministic, so a proposal that was made before needs no second run.
+        twin = next((t for t in taken.values() if t.user_attrs[TURN]["settings"] == settings), None)
+        return Turn(trial, number, self.space.apply(self.cell, trial.params), twin)
+
+    def _ask(self, number: int) -> optuna.Trial:
+        distributions = self.space.distributions()
+        if number == 0:
+            start = self.space.start()
+            self.study.sampler = GivenValues(start)
+            return self.study.ask({name: distributions[name] for name in start})
+        seed = seed_from("tuning", self.name, self.search.seed, number)
+        self.study.sampler = make_sampler(self.search.sampler, seed)
+        return self.study.ask(distributions)
+
+    def _release_the_dead(self) -> None:
+        """Give free the turns of processes that are gone. Under the lock, a trial without an owner is one of those."""
+        for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            mark = trial.user_attrs.get(TURN)
+            if mark is None or not seems_alive(mark["owner"], trial.user_attrs.get(ALIVE, mark["at"])):
+                self.study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
+
+    def sign_of_life(self, turn: Turn) -> None:
+        turn.trial.set_user_attr(ALIVE, time.time())
+
+    def report(self, turn: Turn, step: int, accuracy: float) -> bool:
+        """Store one fold's accuracy; True when the trial is to be given up. The defaults are always tried in full."""
+        turn.trial.report(accuracy, step)
+        return turn.number > 0 and turn.trial.should_prune()
+
+    def complete(self, turn: Turn, accuracies: Sequence[float]) -> None:
+        self.study.tell(turn.trial, fmean(accuracies), skip_if_finished=True)
+
+    def give_up(self, turn: Turn, reason: str) -> None:
+        """End a trial that is not worth going on with."""
+        turn.trial.set_user_attr(REASON, reason)
+        self.study.tell(turn.trial, state=TrialState.PRUNED, skip_if_finished=True)
+
+    def fail(self, turn: Turn, reason: str) -> None:
+        """End a trial whose settings cannot be trained; its turn is spent."""
+        turn.trial.set_user_attr(REASON, reason)
+        self.study.tell(turn.trial, state=TrialState.FAIL, skip_if_finished=True)
+
+    def hand_back(self, turn: Turn) -> None:
+        """Leave a trial unfinished; its turn is free again."""
+        self.study.tell(turn.trial, state=TrialState.FAIL, skip_if_finished=True)
+
+    def repeat_twin(self, turn: Turn) -> None:
+        """End a trial as the earlier one with the same settings ended."""
+        twin = turn.twin
+        assert twin is not None
+        if twin.state == TrialState.COMPLETE:
+            for step, value in twin.intermediate_values.items():
+                turn.trial.report(value, step)
+            turn.trial.set_user_attr(REASON, f"same settings as trial {twin.number}")
+            self.study.tell(turn.trial, twin.value, skip_if_finished=True)
+        else:
+            self.give_up(turn, f"same settings as trial {twin.number}")
+
+
+def turns_of(study: optuna.Study) -> dict[int, FrozenTrial]:
+    """The trials that hold a turn: those under way, those that ended, and those that failed by their own fault."""
+    found = {}
+    for trial in study.get_trials(deepcopy=False):
+        mark = trial.user_attrs.get(TURN)
+        failed = trial.state == TrialState.FAIL and REASON not in trial.user_attrs
+        if mark is not None and not failed:
+            found[int(mark["turn"])] = trial
+    return dict(sorted(found.items()))
+
+
+def ended(turns: Turns) -> list[FrozenTrial]:
+    """The trials that are over, in the order of their end."""
+    over = [trial for trial in turns.values() if trial.state.is_finished()]
+    return sorted(over, key=lambda trial: (str(trial.datetime_complete), trial.number))
+
+
+def best_of(turns: Turns) -> FrozenTrial | None:
+    """The complete trial with the best value, the earliest turn of equals: the defaults before anything else."""
+    complete = [(number, trial) for number, trial in turns.items() if trial.state == TrialState.COMPLETE]
+    return max(complete, key=lambda item: (item[1].value or 0.0, -item[0]), default=(0, None))[1]
+
+
+def check_same(name: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Refuse to go on with a study that was made with something else."""
+    for key, value in wanted.items():
+        if stored.get(key) == value:
+            continue
+        was, now = _difference(stored.get(key), value)
+        what = {"space": "search space", "k": "label budget"}.get(key, key)
+        raise UserError(
+            f"the study '{name}' was made with another {what} ({was}, now {now}); ask for the same again, "
+            "or choose another --storage"
+        )
+
+
+def _difference(was: Any, now: Any) -> tuple[str, str]:
+    """The first leaf in which two values differ, in short."""
+    if isinstance(was, Mapping) and isinstance(now, Mapping):
+        key = next(key for key in [*was, *now] if was.get(key) != now.get(key))
+        inner = _difference(was.get(key), now.get(key))
+        return f"{key} {inner[0]}".replace("search ", ""), inner[1]
+    return json.dumps(was), json.dumps(now)
+
+
+@lru_cache(maxsize=1)
+def _identity(pid: int) -> dict[str, Any]:
+    return {"host": socket.gethostname(), "pid": pid, "born": psutil.Process(pid).create_time()}
+
+
+def own_identity() -> dict[str, Any]:
+    """This process, so that others can tell whether it is still there."""
+    return _identity(os.getpid())
+
+
+def seems_alive(owner: Mapping[str, Any], last_sign: float) -> bool:
+    """Whether a trial's process is there: asked of the system here, judged by its last sign on another machine."""
+    if owner["host"] != socket.gethostname():
+        return time.time() - last_sign < SILENT_SECONDS
+    try:
+        process = psutil.Process(owner["pid"])
+        return abs(process.create_time() - owner["born"]) < 2.0 and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
