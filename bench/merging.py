@@ -83,7 +83,7 @@ def refuse_contradictions(states: dict[Path, LedgerState]) -> None:
         for key, trials in state.trials.items():
             if key not in state.cells:
                 found.append(f"{path} has trials of the cell {key} and no line that describes it")
-            for trial in state.done(key):
+            for trial in sorted(state.done(key)):
                 where, other = results.setdefault((key, trial), (path, trials[trial]))
                 unlike = _unlike(trials[trial], other)
                 if unlike:
@@ -106,4 +106,7 @@ def _unlike(one: Record, other: Record) -> str | None:
 
 
 def _label(state: LedgerState, key: str) -> str:
-    return state.cell(key).label if key in state.cells else "a cell that is not described"
+    facts = state.cells.get(key)
+    return (
+        f"{facts['dataset']} k={facts['k']} {facts['augmenter']['label']}" if facts else "a cell that is not described"
+    )

@@ -55,21 +55,21 @@ class ProcessExecutor:
             except BrokenProcessPool:
                 suspects, running = list(running.values()), {}
                 self._kill(pool)
-                for task in suspects:
-                    for single in task.singles():
-                        yield self._run_alone(single)
+                yield from self._one_by_one([single for task in suspects for single in task.singles()])
                 pool = self._new_pool(self.jobs)
 
-    def _run_alone(self, task: Task) -> list[Record]:
-        """A trial that was in flight when a worker died, by itself, to see whether it was the cause."""
+    def _one_by_one(self, tasks: Sequence[Task]) -> Iterator[list[Record]]:
+        """Trials that were in flight when a worker died, each with a worker to itself, to see which was the cause."""
         pool = self._new_pool(1)
-        try:
-            return self._submit(pool, task).result()
-        except BrokenProcessPool:
-            reason = "its worker process died twice, most likely out of memory; try fewer --jobs"
-            return [failed_record(job, reason) for job in task.jobs]
-        finally:
-            self._kill(pool)
+        for task in tasks:
+            try:
+                yield self._submit(pool, task).result()
+            except BrokenProcessPool:
+                reason = "its worker process died twice, most likely out of memory; try fewer --jobs"
+                yield [failed_record(job, reason) for job in task.jobs]
+                self._kill(pool)
+                pool = self._new_pool(1)
+        self._kill(pool)
 
     def _new_pool(self, jobs: int) -> ProcessPoolExecutor:
         # spawn: a forked copy of a process that has run torch or MLflow threads can hang.

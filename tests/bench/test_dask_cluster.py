@@ -1,0 +1,124 @@
+"""Trials on a Dask cluster: the same numbers, also when a worker is killed; and what is told when there is none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from bench.execution.cluster import DaskExecutor, worker_obstacle
+from bench.execution.tasks import WorkerSettings
+from bench.planning import Planner
+from bench.registry import UserError
+from bench.session import RunRequest
+
+Make = Callable[..., Path]
+SETTINGS = WorkerSettings(None, RunRequest.engine)
+
+
+def test_a_local_cluster_whose_worker_is_killed_gives_the_same_numbers(
+    workspace: Make, tools: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = tools.grid(["none", "dropedge", "m-mixup", "gdm-acc"], folds=4, epochs=60)
+    alone, cluster = workspace("alone"), workspace("cluster")
+    assert tools.run(grid, alone)[0] == 0
+    killed: list[int] = []
+    made: list[DaskExecutor] = []
+    original = DaskExecutor.__init__
+
+    def remember(self: DaskExecutor, *arguments: Any) -> None:
+        original(self, *arguments)
+        made.append(self)
+
+    def kill_one() -> None:
+        tools.wait_until(lambda: tools.trial_lines(cluster) >= 3)
+        killed.append(next(iter(made[0].cluster.workers.values())).pid)
+        os.kill(killed[0], signal.SIGKILL)
+
+    monkeypatch.setattr(DaskExecutor, "__init__", remember)
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    code, out = tools.run(grid, cluster, executor="dask", jobs=2)
+    killer.join()
+    assert code == 0, out
+    assert killed
+    assert tools.results(cluster) == tools.results(alone)
+
+
+def test_a_cluster_that_is_there_already_runs_with_its_workers_own_data(
+    workspace: Make, tools: ModuleType, tiny_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from distributed import LocalCluster
+
+    folder, grid = workspace(), tools.grid(["none"], datasets=["TINY"])
+    with LocalCluster(n_workers=1, threads_per_worker=3, host="127.0.0.1", dashboard_address=None) as cluster:
+        code, out = tools.run(
+            grid, folder, executor="dask", scheduler=cluster.scheduler_address, jobs=None, data=tiny_root
+        )
+        assert code == 0, out
+        assert {record["status"] for record in tools.results(folder).values()} == {"done"}
+        assert len(cluster.scheduler_info["workers"]) == 1  # it is not ours to close
+        # Workers have BENCH_DATA from when they started; the driver plans with what it is told.
+        monkeypatch.setenv("BENCH_DATA", "elsewhere")
+        plan = Planner(tiny_root, RunRequest.engine).plan(grid)
+        cell = plan.cells[0].to_json()
+        with pytest.raises(UserError, match=r"cannot take part: this worker has torch .* where the run has 1.0"):
+            changed = {**cell, "versions": {**cell["versions"], "torch": "1.0"}}
+            executor = DaskExecutor(SETTINGS, cluster.scheduler_address, 1)
+            executor.check([type(plan.cells[0]).from_json(changed)])
+
+
+def test_a_worker_says_why_it_cannot_take_part(tiny_root: Path, tools: ModuleType, tmp_path: Path) -> None:
+    cell = Planner(tiny_root, RunRequest.engine).plan(tools.grid(datasets=["TINY"])).cells[0].to_json()
+    assert worker_obstacle(WorkerSettings(str(tiny_root), RunRequest.engine), [cell]) is None
+    elsewhere = WorkerSettings(str(tmp_path / "elsewhere"), RunRequest.engine)
+    reason = worker_obstacle(elsewhere, [{**cell, "dataset": "PROTEINS"}])
+    assert reason and "PROTEINS is not in its data root" in reason and "set BENCH_DATA" in reason
+    reason = worker_obstacle(WorkerSettings(str(tiny_root), RunRequest.engine), [{**cell, "splits": "CHEMICAL"}])
+    assert reason and "CHEMICAL" in reason
+
+
+def test_without_the_extra_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UserError, match=r"needs the package distributed; .*pip install 'augbench\[cluster\]'"):
+        DaskExecutor(SETTINGS, None, 1)
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("nonsense", "nonsense is not an address; write it as tcp://HOST:8786"),
+        ("tcp://127.0.0.1", "is not an address"),
+        ("tcp://127.0.0.1:99999", "no Dask scheduler answers"),
+        ("tcp://127.0.0.1:9", "no Dask scheduler answers at tcp://127.0.0.1:9: .*refused.*`dask scheduler`"),
+    ],
+)
+def test_no_scheduler_there_is_told_at_once(address: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        DaskExecutor(SETTINGS, address, 1)
+
+
+def test_a_scheduler_without_workers_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    from distributed import LocalCluster
+
+    monkeypatch.setattr("bench.execution.cluster.WORKER_SECONDS", 1)
+    with LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster:
+        executor = DaskExecutor(SETTINGS, cluster.scheduler_address, 1)
+        with pytest.raises(UserError, match=r"has no worker; start one with `dask worker tcp://127\.0\.0\.1:"):
+            executor.check([])
+
+
+def test_a_port_that_is_no_scheduler_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.execution.cluster.CONNECT_SECONDS", 2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(UserError, match="no Dask scheduler answers"):
+            DaskExecutor(SETTINGS, f"tcp://127.0.0.1:{port}", 1)
