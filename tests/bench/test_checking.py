@@ -30,7 +30,9 @@ VARIANTS = [
 
 
 @pytest.mark.parametrize("spec", [*AUGMENTERS.names(), *VARIANTS])
-def test_every_augmenter_of_the_house_holds_the_contract(spec):
+def test_every_augmenter_of_the_house_holds_the_contract(spec, monkeypatch):
+    if spec in ("gdm-acc", "gdm-unc", "gdm-cal"):  # the auto-encoder of gdm-rand, which is trained in full
+        monkeypatch.setattr("augmenters.gdm.EPOCHS", 20)
     assert check_augmenter(spec).broken == []
 
 
