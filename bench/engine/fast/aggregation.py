@@ -60,5 +60,6 @@ def sums_of(joined: Joined) -> np.ndarray:
 def layer_matrix(nodes: Factored, kind: Kind, before: Classes, after: Classes) -> Factored:
     """What takes one row a class before a layer to one row a class after it (sage: with the own rows below)."""
     members = before.members()
-    matrix = nodes.merged(after.stand_in, members)
+    alone = before.count == after.count == len(before.of_node)
+    matrix = nodes if alone else nodes.merged(after.stand_in, members)
     return matrix.above(sp.csr_array(members[after.stand_in])) if kind == "sage" else matrix

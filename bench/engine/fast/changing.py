@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from bench.engine.fast.aggregation import Kind
 from bench.engine.fast.convolution import Input
 from bench.engine.fast.graphs import NotFast, edge_list
-from bench.engine.fast.product import Bag, Half, Product, SparseRows, cheapest_rows, numbered, transpose
+from bench.engine.fast.product import Bag, BothWays, Direction, Product, SparseRows, cheapest_rows, numbered, transpose
 
 FEW_FEATURES = 16  # up to this width, aggregating the features costs less than picking rows of the weights
 
@@ -50,7 +50,8 @@ class ChangingConvolution:
     def __init__(self, kind: Kind, pattern: Pattern) -> None:
         self.kind, self.nodes, pairs = kind, pattern.nodes, len(pattern.row)
         self.row, self.column = torch.from_numpy(pattern.row), torch.from_numpy(pattern.column)
-        self.base = torch.from_numpy(pattern.base).to(torch.get_default_dtype())
+        plain = bool((pattern.base == 1).all())
+        self.base = None if plain else torch.from_numpy(pattern.base).to(torch.get_default_dtype())
         matrix = pattern.matrix()
         if kind == "sage":  # the nodes' own rows follow the neighbours' means
             matrix = sp.csr_array(sp.vstack([matrix, sp.eye_array(self.nodes, format="csr")], format="csr"))
@@ -69,7 +70,7 @@ class ChangingConvolution:
 
     def set_weights(self, weight: Tensor) -> None:
         """Values from the factor of each pair; loops have 1."""
-        weight, values = weight * self.base, self.pair_values
+        weight, values = weight if self.base is None else weight * self.base, self.pair_values
         if self.kind == "gin":
             values.copy_(weight)
         else:
@@ -86,7 +87,8 @@ class ChangingConvolution:
     def product(self, width: int) -> Product:
         """One layer's product; all layers share the values."""
         rows = 2 * self.nodes if self.kind == "sage" else self.nodes
-        return Product(Half(self.forward, self.nodes, width), Half(self.backward, rows, width))
+        forward, backward = Direction(self.forward, None, self.nodes, 0), Direction(self.backward, None, rows, 0)
+        return Product(BothWays(forward, backward), width)
 
     def first_input(self, x: Tensor) -> Callable[[], Input]:
         """What gives Q_1 X anew: one-hot features pick rows of the weights, others are aggregated."""

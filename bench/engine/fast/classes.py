@@ -52,7 +52,7 @@ def refine(joined: Joined, layers: int, by_degree: bool) -> list[Classes]:
     full = joined.near_complete[joined.graph]
     for _ in range(layers):
         if found[-1].count > WORTH_MERGING * nodes:
-            found.append(each_alone(nodes))
+            found.append(found[-1])
             continue
         code = scramble(found[-1].of_node.astype(np.uint64))
         around = edges @ code - missing @ code

@@ -15,7 +15,7 @@ from bench.engine.fast.classes import Classes
 from bench.engine.fast.dense import Dense, GCNDense, GINDense, SAGEDense, through_relu
 from bench.engine.fast.graphs import Joined
 from bench.engine.fast.parameters import Parameters
-from bench.engine.fast.product import Factored, Product, Rows, cheapest_rows
+from bench.engine.fast.product import BothWays, Factored, Product, Rows, cheapest_rows
 
 DENSE: dict[Kind, type[GCNDense] | type[GINDense] | type[SAGEDense]] = {
     "gcn": GCNDense,
@@ -40,10 +40,13 @@ class ConvolutionStack:
     ) -> ConvolutionStack:
         nodes = node_matrix(joined, kind)
         first = first_input(kind, nodes, joined, classes)
-        products = [
-            Product.of(layer_matrix(nodes, kind, before, after), width)
-            for before, after in itertools.pairwise(classes[1:])
-        ]
+        made: dict[tuple[int, int], BothWays] = {}
+        products = []
+        for before, after in itertools.pairwise(classes[1:]):
+            key = id(before), id(after)
+            if key not in made:
+                made[key] = BothWays.of(layer_matrix(nodes, kind, before, after))
+            products.append(Product(made[key], width))
         dense = dense_parts(kind, parameters, [part.count for part in classes[1:]])
         return cls(first, products, dense, torch.empty(classes[-1].count, width))
 

@@ -24,12 +24,12 @@ from bench.engine.fast.changing import ChangingConvolution, Pattern
 from bench.engine.fast.classes import each_alone
 from bench.engine.fast.convolution import ConvolutionStack, dense_parts
 from bench.engine.fast.graphs import NotFast
-from bench.engine.fast.network import Mix, Network, Stack
+from bench.engine.fast.mixing import Mixing, draw_mixing
+from bench.engine.fast.network import Network, Stack
 from bench.engine.fast.parameters import Parameters
 from bench.engine.fast.pooling import KeptPooling, Pooling, kept_pooling, pooling
 from bench.engine.fast.product import cheapest_rows
 from bench.engine.problem import Augmented, Problem, label_rows, training_set
-from bench.engine.reference import bound_mix
 from models.backbones import GraphSAGE
 from models.classifier import GraphClassifier
 
@@ -44,7 +44,7 @@ def steps(
     fixed: Augmented,
     rng: Generator,
     context: Context,
-) -> Iterator[tuple[Network, Mix | None]]:
+) -> Iterator[tuple[Network, Mixing | None]]:
     """The network of each epoch, and the mix of its embeddings if there is one."""
     augmenter, epochs = problem.augmenter, problem.training.epochs
     if isinstance(augmenter, GraphAugmenter) and augmenter.when == "epoch":
@@ -62,7 +62,7 @@ def steps(
     network = fixed_network(model, parameters, fixed.graphs, fixed.targets, fixed.weights)
     for _ in range(epochs):
         if isinstance(augmenter, EmbeddingAugmenter):
-            yield network, bound_mix(augmenter, problem.graphs, rng, context)
+            yield network, draw_mixing(augmenter, problem.graphs, rng, context)
         else:
             yield network, None
 

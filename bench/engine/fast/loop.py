@@ -7,14 +7,15 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from bench.engine.fast.network import Mix, Network
+from bench.engine.fast.mixing import Mixing
+from bench.engine.fast.network import Network
 from bench.engine.fast.parameters import Parameters
 from models.fit import diverged
 
 LOOK_EVERY = 50  # epochs between two looks for a loss that is not a number
 
 
-def train(parameters: Parameters, steps: Iterable[tuple[Network, Mix | None]], epochs: int) -> Tensor:
+def train(parameters: Parameters, steps: Iterable[tuple[Network, Mixing | None]], epochs: int) -> Tensor:
     """One optimiser step for each element of `steps`; returns every loss, raises Diverged as the reference does."""
     losses = torch.zeros(epochs)
     for epoch, (slot, (network, mix)) in enumerate(zip(losses.unbind(0), steps, strict=True)):

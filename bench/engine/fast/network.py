@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from bench.engine.fast.dense import Linear, through_relu
-from bench.engine.fast.graphs import NotFast
+from bench.engine.fast.mixing import Mixing
 from bench.engine.fast.parameters import Parameters
 from bench.engine.fast.pooling import Pooling
-
-Mix = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class Stack(Protocol):
@@ -50,19 +47,15 @@ class Network:
         self.first.forward(pooled, self.hidden).relu_()
         return self.second.forward(self.hidden, self.logits)
 
-    def step(self, loss: Tensor, mix: Mix | None = None) -> None:
+    def step(self, loss: Tensor, mix: Mixing | None = None) -> None:
         """Write the loss to the scalar `loss` and its gradients to the parameters."""
         pooled = self.pooling.forward(self.stack.forward())
         if mix is None:
             gradient = self.head_step(pooled, loss)
         else:
-            with torch.enable_grad():
-                given = pooled.requires_grad_()
-                mixed, targets = mix(given, self.targets)
-            if targets.requires_grad:
-                raise NotFast("mixed labels that depend on the embeddings")
+            mixed, targets = mix.forward(pooled, self.targets)
             self.set_targets(targets)
-            (gradient,) = torch.autograd.grad(mixed, given, self.head_step(mixed.detach(), loss))
+            gradient = mix.backward(self.head_step(mixed, loss))
         self.stack.backward(self.pooling.backward(gradient))
 
     def head_step(self, pooled: Tensor, loss: Tensor) -> Tensor:

@@ -80,21 +80,55 @@ def numbered(matrix: sp.csr_array) -> sp.csr_array:
     return sp.csr_array((np.arange(matrix.nnz) + 1, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-class Half:
-    """One direction of a product: a buffer whose first rows the caller fills, the sums' rows behind them."""
+@dataclass(frozen=True)
+class Direction:
+    """One way through a factored matrix: the sums that rows share, then the rows themselves."""
 
-    def __init__(self, main: Bag, columns: int, width: int, gather: Bag | None = None, sums: int = 0) -> None:
-        self.main, self.gather = main, gather
-        self.source = torch.zeros(columns + sums, width)
-        self.rows, self.sum_rows = self.source[:columns], self.source[columns:]
+    main: Bag
+    gather: Bag | None
+    columns: int
+    sums: int
 
     @classmethod
-    def of(cls, matrix: Factored, width: int) -> Half:
+    def of(cls, matrix: Factored) -> Direction:
         columns, sums = matrix.direct.shape[1], matrix.gather.shape[0]
         if not sums:
-            return cls(Bag(matrix.direct), columns, width)
-        main = Bag(sp.csr_array(sp.hstack([matrix.direct, matrix.spread], format="csr")))
-        return cls(main, columns, width, Bag(matrix.gather), sums)
+            return cls(Bag(matrix.direct), None, columns, 0)
+        main = sp.csr_array(sp.hstack([matrix.direct, matrix.spread], format="csr"))
+        return cls(Bag(main), Bag(matrix.gather), columns, sums)
+
+
+@dataclass(frozen=True)
+class BothWays:
+    """A matrix and its transpose, held once if they are equal; layers with the same matrix share it."""
+
+    forward: Direction
+    backward: Direction
+
+    @classmethod
+    def of(cls, matrix: Factored) -> BothWays:
+        matrix.direct.sort_indices()
+        turned = Factored(transpose(matrix.direct), transpose(matrix.gather), transpose(matrix.spread))
+        forward = Direction.of(matrix)
+        same = equal(matrix.direct, turned.direct) and equal(matrix.spread, turned.spread)
+        return cls(forward, forward if same else Direction.of(turned))
+
+
+def equal(one: sp.csr_array, other: sp.csr_array) -> bool:
+    """Whether two matrices, sorted, agree but for rounding."""
+    if one.shape != other.shape or one.nnz != other.nnz:
+        return False
+    pattern = np.array_equal(one.indptr, other.indptr) and np.array_equal(one.indices, other.indices)
+    return pattern and bool(np.allclose(one.data, other.data, rtol=1e-12, atol=0))
+
+
+class Half:
+    """A direction with its own buffer, whose first rows the caller fills; the sums' rows lie behind them."""
+
+    def __init__(self, direction: Direction, width: int) -> None:
+        self.main, self.gather = direction.main, direction.gather
+        self.source = torch.zeros(direction.columns + direction.sums, width)
+        self.rows, self.sum_rows = self.source[: direction.columns], self.source[direction.columns :]
 
     def __call__(self) -> Tensor:
         if self.gather is not None:
@@ -105,14 +139,9 @@ class Half:
 class Product:
     """P = Q U and its gradient dU = Q^T dP; write U to `rows` and dP to `gradient_rows` first."""
 
-    def __init__(self, forward: Half, backward: Half) -> None:
-        self.forward, self.backward = forward, backward
-        self.rows, self.gradient_rows = forward.rows, backward.rows
-
-    @classmethod
-    def of(cls, matrix: Factored, width: int) -> Product:
-        turned = Factored(transpose(matrix.direct), transpose(matrix.gather), transpose(matrix.spread))
-        return cls(Half.of(matrix, width), Half.of(turned, width))
+    def __init__(self, matrix: BothWays, width: int) -> None:
+        self.forward, self.backward = Half(matrix.forward, width), Half(matrix.backward, width)
+        self.rows, self.gradient_rows = self.forward.rows, self.backward.rows
 
 
 class SparseRows:

@@ -1,0 +1,299 @@
+"""`make perf`: seconds per trial of the fast engine, the reference and a plain PyG loop, side by side in one run.
+
+All sides take turns on the same trials, in seconds of the core's time, and of several rounds the quickest counts, so
+that another process on the machine disturbs the ratios little. Each side runs two small numbers of epochs; the
+difference gives the cost of an epoch, and the rest is paid once a trial.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench.cells import Cell, Trial, preset
+from bench.engine.fast.engine import FastEngine
+from bench.engine.problem import Engine, Fitted, Problem
+from bench.engine.reference import ReferenceEngine
+from bench.forecast import Forecast, predicted
+from bench.grids import named_grid, product
+from bench.paths import data_root
+from bench.planning import Planner
+from bench.registry import UserError
+from bench.trials import TrialRunner
+from benchmarks.plain import METHODS as PLAIN_METHODS
+from benchmarks.plain import train_plainly
+
+WIDTH, LAYERS = 64, 4
+METHODS = ["none", "dropedge", "dropnode", "softedge", "m-mixup", "gdm-unc"]
+# REDDIT-MULTI-5K cannot be measured where it is not at hand: 5 classes of 508.5 nodes on average, DD has 2 of 284.3.
+REDDIT_AGAINST_DD = (5 * 508.5) / (2 * 284.3)
+
+
+@dataclass
+class Row:
+    """Seconds per trial of each side; the plain loop knows two methods only."""
+
+    cell: Cell
+    fast: float
+    once: float
+    reference: float | None
+    plain: float | None
+    flops: float | None
+    memory: float | None = None
+
+
+def fit(engine: Engine, problem: Problem) -> Fitted:
+    result = engine.fit([replace(problem, shared={})])[0]
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def core_seconds(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def trial_seconds(train: Callable[[int], object], few: int, many: int, epochs: int) -> tuple[float, float]:
+    """Seconds of a trial of so many epochs, and what of it is paid once, from two short trainings."""
+    short, long = core_seconds(lambda: train(few)), core_seconds(lambda: train(many))
+    each = (long - short) / (many - few)
+    once = max(short - few * each, 0.0)
+    return once + epochs * each, once
+
+
+def trainer(engine: Engine, problem: Problem) -> Callable[[int], object]:
+    return lambda epochs: fit(engine, replace(problem, training=replace(problem.training, epochs=epochs)))
+
+
+def dense_flops(problem: Problem) -> float:
+    """Floating-point operations of the matrix products over every node, of one epoch, as a plain loop does them."""
+    nodes, channels = sum(int(graph.num_nodes or 0) for graph in problem.graphs), problem.graphs[0].num_node_features
+    return 2.0 * nodes * WIDTH * (2 * channels + 3 * (LAYERS - 1) * WIDTH)
+
+
+def matmul_rate(size: int = 768) -> float:
+    """Floating-point operations a second of one large product."""
+    a, out = torch.randn(size, size), torch.empty(size, size)
+    start = time.perf_counter()
+    for _ in range(4):
+        torch.mm(a, a, out=out)
+    return 8 * size**3 / (time.perf_counter() - start)
+
+
+def measure(cell: Cell, runner: TrialRunner, options: argparse.Namespace) -> Row:
+    """One cell over a few folds; each side's quickest round of each fold, averaged over the folds."""
+    found: dict[str, list[tuple[float, float]]] = {"fast": [], "reference": [], "plain": []}
+    few, slow, epochs = options.few_epochs, options.slow_epochs, options.epochs
+    for fold in range(options.folds):
+        problem, _ = runner.problem(cell, Trial(fold, 0))
+        sides = {"fast": (trainer(FastEngine(), problem), options.fast_epochs)}
+        if slow:
+            sides["reference"] = trainer(ReferenceEngine(), problem), slow
+            if cell.augmenter.name in PLAIN_METHODS:
+                sides["plain"] = plain_trainer(problem, cell.augmenter.name), slow
+        rounds: dict[str, list[tuple[float, float]]] = {side: [] for side in sides}
+        for _ in range(options.rounds):
+            options.rate = max(options.rate, matmul_rate())
+            for side, (train, many) in sides.items():
+                rounds[side].append(trial_seconds(train, few, many, epochs))
+        for side, values in rounds.items():
+            found[side].append(min(values))
+    fast, once = (statistics.fmean(part) for part in zip(*found["fast"], strict=True))
+    reference, plain = (
+        statistics.fmean(whole for whole, _ in found[side]) if found[side] else None for side in ("reference", "plain")
+    )
+    flops = dense_flops(problem) * epochs if cell.augmenter.name in PLAIN_METHODS else None
+    return Row(cell, fast, once, reference, plain, flops)
+
+
+def plain_trainer(problem: Problem, method: str) -> Callable[[int], object]:
+    return lambda epochs: train_plainly(problem.graphs, problem.num_classes, method, epochs)
+
+
+def peak_memory(cell: Cell, options: argparse.Namespace) -> float:
+    """MiB that a process needs at most for one trial of the cell, Python and torch included."""
+    spec = [cell.dataset, str(cell.k), cell.augmenter.label]
+    command = [sys.executable, __file__, "--peak-memory-of", *spec, "--data", str(options.data)]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
+
+
+def print_peak_memory(options: argparse.Namespace) -> None:
+    dataset, k, method = options.peak_memory_of
+    cell = cells(options, [dataset], [method], [int(k)])[0]
+    problem, _ = TrialRunner(options.data, FastEngine()).problem(cell, Trial(0, 0))
+    trainer(FastEngine(), problem)(5)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def cells(
+    options: argparse.Namespace, datasets: Sequence[str], methods: Sequence[str], ks: Sequence[int]
+) -> list[Cell]:
+    planner = Planner(options.data, FastEngine.name)
+    training = replace(preset("paper"), epochs=options.epochs)
+    return [planner.cell(at, training) for at in product(datasets, methods, ks)]
+
+
+def show(value: float | None, digits: int = 2) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def line(row: Row, rate: float) -> str:
+    """One row of the table in Markdown."""
+    share = None if row.flops is None else 100 * row.flops / row.fast / rate
+    parts = [
+        row.cell.dataset,
+        str(row.cell.k),
+        row.cell.augmenter.label,
+        show(row.fast),
+        show(row.once),
+        show(row.reference),
+        show(row.plain),
+        show(row.reference / row.fast if row.reference else None, 1),
+        show(row.plain / row.fast if row.plain else None, 1),
+        show(share, 0),
+        show(row.memory, 0),
+    ]
+    return "| " + " | ".join(parts) + " |"
+
+
+HEAD = """
+| dataset | k | method | fast s | of it once | reference s | plain s | x reference | x plain | % matmul | MiB |
+|---|---|---|---|---|---|---|---|---|---|---|"""
+
+
+def forecast_hours(rows: Sequence[Row], options: argparse.Namespace) -> None:
+    """Hours of the whole grid on one core; families that were not measured are probed with a few epochs."""
+    forecast = Forecast()
+    for row in rows:
+        seconds = {"augment": row.once, "train": row.fast - row.once}
+        forecast.learn(row.cell, {"seconds": seconds})
+    plan = Planner(options.data, FastEngine.name).plan(named_grid("full"), skip_unavailable=True)
+    runner = TrialRunner(options.data, FastEngine())
+    forecast.probe(plan.cells, lambda cell, trial: runner.run([(cell, trial)])[0], say=lambda text: None)
+    jobs = [(cell, trial) for cell in plan.cells for trial in plan.trials]
+    hours = predicted(jobs, forecast, lambda cell: cell.augmenter.name)
+    dd = sum(spent for (_, dataset), spent in hours.by_place.items() if dataset == "DD")
+    missing = sum(skipped.coordinate.dataset == "REDDIT-MULTI-5K" for skipped in plan.skipped)
+    present = sum(cell.dataset == "DD" for cell in plan.cells)
+    print(f"full on one core, {len(plan.cells)} cells that can run here: {hours.total:.1f} h")
+    if missing and present:
+        more = dd * REDDIT_AGAINST_DD * missing / present
+        print(f"with REDDIT-MULTI-5K ({missing} cells, estimated from DD by their nodes): {hours.total + more:.1f} h")
+
+
+def two_jobs(cell: Cell, options: argparse.Namespace) -> None:
+    """How much two processes on two cores get done, against one."""
+    spec = [cell.dataset, str(cell.k), cell.augmenter.label]
+    command = [sys.executable, __file__, "--train", *spec, "--data", str(options.data)]
+
+    def seconds(count: int) -> float:
+        jobs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(count)]
+        return max(float(job.communicate()[0].split()[-1]) for job in jobs)
+
+    alone, together = seconds(1), seconds(2)
+    print(f"two jobs on two cores: {2 * alone / together:.2f} x one ({cell.label})")
+
+
+def train_some(options: argparse.Namespace, trials: int = 10) -> None:
+    dataset, k, method = options.train
+    cell = cells(options, [dataset], [method], [int(k)])[0]
+    runner = TrialRunner(options.data, FastEngine())
+    problems = [runner.problem(cell, Trial(fold, 0))[0] for fold in range(trials)]
+    fit(FastEngine(), problems[0])
+    start = time.perf_counter()
+    for problem in problems:
+        fit(FastEngine(), problem)
+    print(time.perf_counter() - start)
+
+
+def draw_growth(rows: Sequence[Row], file: Path) -> None:
+    """Seconds per trial against k, one line a dataset and method."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(5, 3.2), layout="constrained")
+    lines: dict[str, list[tuple[int, float]]] = {}
+    for row in rows:
+        lines.setdefault(f"{row.cell.dataset} {row.cell.augmenter.label}", []).append((row.cell.k, row.fast))
+    for label, points in lines.items():
+        axes.plot(*zip(*sorted(points), strict=True), marker="o", markersize=3, label=label)
+    axes.set(xlabel="k, labelled graphs per class", ylabel="seconds per trial", xlim=(0, None), ylim=(0, None))
+    axes.legend(fontsize=7)
+    figure.savefig(file)
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=None, help="data root (default: $BENCH_DATA)")
+    parser.add_argument("--datasets", nargs="+", default=["PROTEINS", "NCI1", "IMDB-BINARY", "DD"])
+    parser.add_argument(
+        "--methods", nargs="+", default=["none", "dropedge", "dropnode", "softedge", "m-mixup", "gdm-unc"]
+    )
+    parser.add_argument("-k", nargs="+", type=int, default=[10])
+    parser.add_argument(
+        "--growth", nargs="*", type=int, default=[2, 5, 10, 25, 50], help="k of the plot; none: no plot"
+    )
+    parser.add_argument("--epochs", type=int, default=800)
+    parser.add_argument("--few-epochs", type=int, default=4, help="the smaller of the two numbers of epochs measured")
+    parser.add_argument("--fast-epochs", type=int, default=104, help="the larger one of the fast engine")
+    parser.add_argument("--slow-epochs", type=int, default=24, help="that of the slow sides; 0 leaves them out")
+    parser.add_argument("--folds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--plot", type=Path, default=Path("docs/performance-growth.svg"))
+    parser.add_argument("--no-memory", action="store_true", help="do not start a process per row for its peak memory")
+    parser.add_argument("--no-forecast", action="store_true", help="do not predict the hours of the grid `full`")
+    parser.add_argument("--peak-memory-of", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--train", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    options.data, options.rate = data_root(options.data), 0.0
+    return options
+
+
+def main() -> None:
+    options = parse()
+    torch.set_num_threads(1)
+    if options.peak_memory_of:
+        return print_peak_memory(options)
+    if options.train:
+        return train_some(options)
+    runner = TrialRunner(options.data, FastEngine())
+    print(HEAD)
+    rows = []
+    for cell in cells(options, options.datasets, options.methods, options.k):
+        row = measure(cell, runner, options)
+        row.memory = None if options.no_memory else peak_memory(cell, options)
+        rows.append(row)
+        print(line(row, options.rate), flush=True)
+    print(f"\nmatrix products on this core: {options.rate / 1e9:.0f} GFLOP/s")
+    two_jobs(rows[0].cell, options)
+    if options.growth:
+        options.slow_epochs = 0
+        grown = [measure(cell, runner, options) for cell in cells(options, options.datasets, ["none"], options.growth)]
+        for row in grown:
+            print(f"{row.cell.dataset} k={row.cell.k}: {row.fast:.2f} s, {1000 * row.fast / row.cell.k:.0f} ms per k")
+        draw_growth(grown, options.plot)
+        rows += grown
+    if not options.no_forecast:
+        forecast_hours(rows, options)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except UserError as error:
+        sys.exit(f"error: {error}")
