@@ -187,7 +187,7 @@ def say_where(workspace: Workspace, outcome: Outcome, clock: Clock, console: Con
         parts = ", ".join(f"{duty} {seconds:.1f} s" for duty, seconds in clock.seconds.items())
         share = 100 * overhead / outcome.training
         console.print(
-            f"{outcome.ran} trials trained for {duration(outcome.training)} of processor time; "
+            f"{outcome.ran} trials took {duration(outcome.training)} in sum over workers; "
             f"beside that: {parts} ({share:.1f} %)",
             highlight=False,
             soft_wrap=True,

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import queue
 import socket
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -52,10 +54,7 @@ class DaskExecutor:
                 dashboard_address=None,
                 silence_logs=logging.CRITICAL,
             )
-        try:
-            self.client = Client(self.cluster or scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
-        except (OSError, ValueError, ImportError) as error:
-            raise _unreachable(self.address, error) from error
+        self.client = _connected(Client, self.cluster or scheduler, self.address)
 
     def check(self, cells: Sequence[Cell]) -> None:
         """Whether every worker has the package, the same versions and the datasets; before the first trial."""
@@ -133,6 +132,26 @@ def _reach(address: str) -> None:
         if isinstance(error, UserError):
             raise
         raise _unreachable(address, error) from error
+
+
+def _connected(client: Callable[..., Any], target: Any, address: str) -> Any:
+    """A client of the cluster. A port of something else, a dashboard's say, would keep it waiting for ever."""
+    made: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def connect() -> None:
+        try:
+            made.put(client(target, timeout=CONNECT_SECONDS, set_as_default=False))
+        except (OSError, ValueError, ImportError) as error:
+            made.put(error)
+
+    threading.Thread(target=connect, daemon=True).start()
+    try:
+        found = made.get(timeout=CONNECT_SECONDS + 2)
+    except queue.Empty:
+        raise _unreachable(address, TimeoutError("what listens there does not speak Dask's protocol")) from None
+    if isinstance(found, Exception):
+        raise _unreachable(address, found) from found
+    return found
 
 
 def _unreachable(address: str, error: Exception) -> UserError:

@@ -24,7 +24,7 @@ from bench.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parents[2]
 
-MISBEHAVING = '''
+MISBEHAVING = """
 import os
 from dataclasses import dataclass
 
@@ -68,7 +68,7 @@ class DiesOnce(Unchanged):
         except FileExistsError:
             return super().draw(graphs, rng, context)
         os._exit(9)
-'''
+"""
 
 
 def grid(
@@ -110,7 +110,9 @@ def trial_lines(workspace: Path) -> int:
         return 0
 
 
-def start(workspace: Path, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+def start(
+    workspace: Path, arguments: Sequence[str], environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
     """`bench run` as a process group of its own, so that signals reach it as from a terminal."""
     program = "from bench.cli import main; main()"
     return subprocess.Popen(

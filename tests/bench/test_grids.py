@@ -87,7 +87,10 @@ def test_a_grid_file_gives_products_of_blocks_over_shared_axes(tmp_path: Path) -
         ('datasets = ["digits"]\nk = [2,\n     0]', "line 3: k: 0 is not a label budget"),
         ('datasets = ["digits"]\nk = "2"', "line 2: k: takes whole numbers, not '2'"),
         ('datasets = ["digits"]\nk = [true]', "line 2: k: takes whole numbers, not True"),
-        ('datasets = [\n "digits",\n "PROTINES"]', "line 3: datasets: unknown dataset 'PROTINES'. Did you mean: PROTEINS"),
+        (
+            'datasets = [\n "digits",\n "PROTINES"]',
+            "line 3: datasets: unknown dataset 'PROTINES'. Did you mean: PROTEINS",
+        ),
         ("datasets = []", "line 1: datasets: is empty"),
         ('augmenters = ["none"]', "no datasets; add a line such as"),
         ('datasets="digits"\naugmenters = "dropegde"', "line 2: augmenters: unknown augmenter 'dropegde'"),
@@ -101,7 +104,10 @@ def test_a_grid_file_gives_products_of_blocks_over_shared_axes(tmp_path: Path) -
         ('datasets="digits"\ntraining = 3', "line 2: training: must be a [training] table"),
         ('[block]\ndatasets="digits"', "line 1: block: must be written as [[block]] tables"),
         ('[[block]]\ndatasets="digits"\n[[block]]\nfolds=3', "line 4: folds: unknown key 'folds'"),
-        ('[[block]]\ndatasets="digits"\nk=2\n[[block]]\ndatasets="digits"\nk=-1', "line 6: k: -1 is not a label budget"),
+        (
+            '[[block]]\ndatasets="digits"\nk=2\n[[block]]\ndatasets="digits"\nk=-1',
+            "line 6: k: -1 is not a label budget",
+        ),
         ("datasets = [\n", "is not valid TOML"),
         ("datasets = digits", "line 1"),
     ],
