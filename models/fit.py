@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -38,6 +39,14 @@ class Step:
 def soft_cross_entropy(logits: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
     """Sum over graphs of weight x -sum_c y_c log p_c (Eq. 16)."""
     return -(weights * (targets * logits.log_softmax(dim=1)).sum(dim=1)).sum()
+
+
+@contextmanager
+def own_stream(seed: int, device: str = "cpu") -> Iterator[None]:
+    """Torch's global stream, from which dropout draws, set for one training and given back as it was."""
+    with torch.random.fork_rng(devices=[torch.device(device)] if device.startswith("cuda") else []):
+        torch.manual_seed(seed)
+        yield
 
 
 def fit(
@@ -93,5 +102,6 @@ def class_probabilities(
     batch = Batch.from_data_list(list(graphs))
     targets = torch.nn.functional.one_hot(batch.y, num_classes).to(torch.float32)
     step = Step(batch, targets, torch.ones(len(graphs)))
-    fit(model, (step for _ in range(epochs)), lr)
+    with own_stream(seed):
+        fit(model, (step for _ in range(epochs)), lr)
     return predict(model, graphs)

@@ -13,7 +13,7 @@ from augmenters.base import Context, EmbeddingAugmenter, GraphAugmenter, generat
 from bench.engine.augmentation import Stopwatch, generate, generated_figures, make_context, offline_set
 from bench.engine.problem import Augmented, Fitted, Problem, curve_epochs, training_set
 from models.classifier import GraphClassifier
-from models.fit import Mix, Step, fit, predict
+from models.fit import Mix, Step, fit, own_stream, predict
 
 
 class ReferenceEngine:
@@ -39,7 +39,9 @@ def fit_problem(problem: Problem) -> Fitted:
     watch.lap("augment")
     model = problem.fresh_model().to(problem.device)
     keeper = BestEpoch(model, problem) if problem.training.select == "best-val" else LastEpoch(model, problem)
-    fit(model, training_steps(problem, fixed, rng, context), problem.training.lr, problem.training.weight_decay, keeper)
+    steps = training_steps(problem, fixed, rng, context)
+    with own_stream(problem.augment_seed, problem.device):
+        fit(model, steps, problem.training.lr, problem.training.weight_decay, keeper)
     watch.lap("train")
     figures = generated_figures(problem, fixed.generated, context)
     return Fitted(keeper.chosen(), keeper.loss, figures, watch.seconds, tuple(keeper.curve))

@@ -7,7 +7,6 @@ two steps. Both are done under this lock, which dies with the process that holds
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,10 +41,13 @@ class Storage:
         self.dialect = parsed.get_backend_name()
         self.name = parsed.render_as_string(hide_password=True)
         self._file = Path(parsed.database or "") if self.dialect == "sqlite" else None
-        self.backend = _opened(url, self.name, _connect_arguments(self.dialect))
-        self.engine: sqlalchemy.Engine = self.backend.engine
+        settings = {"connect_args": _connect_arguments(self.dialect), "pool_pre_ping": True}
+        with _told(self.name):
+            self.engine = sqlalchemy.create_engine(url, **settings)
+            with self.lock("opening"):  # Optuna's making of tables is not meant for two at once
+                backend = RDBStorage(url, engine_kwargs=settings)
         # One cached view for all studies of this process; the database stays the truth.
-        self.optuna = optuna.storages.get_storage(self.backend)
+        self.optuna = optuna.storages.get_storage(backend)
 
     def names(self) -> list[str]:
         """The names of all studies."""
@@ -118,18 +120,18 @@ def _connect_arguments(dialect: str) -> dict[str, Any]:
     return {"timeout": BUSY_SECONDS} if dialect == "sqlite" else {"connect_timeout": CONNECT_SECONDS}
 
 
-def _opened(url: str, name: str, arguments: dict[str, Any]) -> RDBStorage:
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    """What can go wrong with an address, in one line."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            return RDBStorage(url, engine_kwargs={"connect_args": arguments, "pool_pre_ping": True})
+        yield
     except (ImportError, sqlalchemy.exc.NoSuchModuleError) as error:
         reason = str(error.__cause__ or error).splitlines()[0]
         raise UserError(
             f"--storage {name} needs a driver that is not here ({reason}); for PostgreSQL: "
             "pip install 'psycopg[binary]' and write postgresql+psycopg://..."
         ) from error
-    except (sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.OptunaError, RuntimeError, KeyError) as error:
+    except (sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.OptunaError, OSError, RuntimeError, KeyError) as error:
         reason = str(error.__cause__ or error).splitlines()[0]
         raise UserError(
             f"--storage {name} cannot be opened: {reason}; check the address, or leave --storage out for SQLite"

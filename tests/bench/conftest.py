@@ -92,10 +92,10 @@ def make_problem(
     )
 
 
-def _load_tools() -> ModuleType:
-    name = "augbench_run_tools"
+def _load_tools(file: str = "run_tools") -> ModuleType:
+    name = f"augbench_{file}"
     if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name("run_tools.py"))
+        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{file}.py"))
         assert spec is not None and spec.loader is not None
         sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(sys.modules[name])
@@ -106,6 +106,12 @@ def _load_tools() -> ModuleType:
 def tools() -> ModuleType:
     """Small runs and what they leave; loaded by path because test folders are no packages."""
     return _load_tools()
+
+
+@pytest.fixture(scope="session")
+def tuning() -> ModuleType:
+    """Small searches, and workers that only pretend to train."""
+    return _load_tools("tuning_tools")
 
 
 @pytest.fixture(scope="session")

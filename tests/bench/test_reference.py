@@ -170,3 +170,16 @@ def test_the_loss_curve_is_kept_at_some_epochs() -> None:
     assert [epoch for epoch, _ in fitted.curve] == curve_epochs(30)
     assert fitted.curve[-1] == (30, fitted.loss)
     assert fitted.curve[0][1] > fitted.loss
+
+
+def test_dropout_draws_from_a_stream_of_the_trial_alone() -> None:
+    """Same seed, same numbers, whatever was drawn before in the same process; and nothing is taken from the others."""
+    dropping = problem_of(backbone=BACKBONES.resolve("gcn:width=8,layers=2,dropout=0.5"))
+    losses = []
+    for before in (1, 2):
+        torch.manual_seed(before)
+        losses.append(fit_problem(dropping).loss)
+        after = torch.rand(1)
+        torch.manual_seed(before)
+        assert torch.rand(1) == after
+    assert losses[0] == losses[1] != fit_problem(problem_of()).loss
