@@ -96,9 +96,11 @@ def matmul_rate(size: int = 768) -> float:
 def measure(cell: Cell, runner: TrialRunner, options: argparse.Namespace) -> Row:
     """One cell over a few folds; each side's quickest round of each fold, averaged over the folds."""
     found: dict[str, list[tuple[float, float]]] = {"fast": [], "reference": [], "plain": []}
+    work: list[float] = []
     few, slow, epochs = options.few_epochs, options.slow_epochs, options.epochs
     for fold in range(options.folds):
         problem, _ = runner.problem(cell, Trial(fold, 0))
+        work.append(dense_flops(problem))
         sides = {"fast": (trainer(FastEngine(), problem), options.fast_epochs)}
         if slow:
             sides["reference"] = trainer(ReferenceEngine(), problem), slow
@@ -115,7 +117,7 @@ def measure(cell: Cell, runner: TrialRunner, options: argparse.Namespace) -> Row
     reference, plain = (
         statistics.fmean(whole for whole, _ in found[side]) if found[side] else None for side in ("reference", "plain")
     )
-    flops = dense_flops(problem) * epochs if cell.augmenter.name in PLAIN_METHODS else None
+    flops = statistics.fmean(work) * epochs if cell.augmenter.name in PLAIN_METHODS else None
     return Row(cell, fast, once, reference, plain, flops)
 
 

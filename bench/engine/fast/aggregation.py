@@ -43,8 +43,9 @@ def scales(degrees: np.ndarray, kind: Kind) -> tuple[np.ndarray, np.ndarray]:
 
 def scaled(left: np.ndarray, matrix: sp.csr_array, right: np.ndarray) -> sp.csr_array:
     """diag(left) matrix diag(right)."""
-    rows = np.repeat(left, np.diff(matrix.indptr))
-    values = rows * matrix.data * right[matrix.indices]
+    values = np.repeat(left, np.diff(matrix.indptr))
+    values *= matrix.data
+    values *= right[matrix.indices]
     return sp.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
@@ -58,8 +59,8 @@ def sums_of(joined: Joined) -> np.ndarray:
 
 
 def layer_matrix(nodes: Factored, kind: Kind, before: Classes, after: Classes) -> Factored:
-    """What takes one row a class before a layer to one row a class after it (sage: with the own rows below)."""
+    """What takes one row a class before a layer to one row a class after it (sage: own rows come as a second block)."""
     members = before.members()
     alone = before.count == after.count == len(before.of_node)
     matrix = nodes if alone else nodes.merged(after.stand_in, members)
-    return matrix.above(sp.csr_array(members[after.stand_in])) if kind == "sage" else matrix
+    return matrix.beside(sp.csr_array(members[after.stand_in])) if kind == "sage" else matrix

@@ -113,13 +113,15 @@ class AttentionStack:
     def of(cls, joined: Joined, classes: Sequence[Classes], parameters: Parameters, heads: int) -> AttentionStack:
         nodes = len(joined.x)
         counts = sp.csr_array(joined.edges + sp.eye_array(nodes, format="csr"))
+        made: dict[tuple[int, int], Entries] = {}  # layers over the same classes share their entries
         layers = []
         for i, (before, after) in enumerate(itertools.pairwise(classes)):
-            members = before.members()
-            merged = sp.csr_array(counts[after.stand_in] @ members)
-            entries = Entries(merged, before.of_node[after.stand_in], heads)
+            key = id(before), id(after)
+            if key not in made:
+                merged = sp.csr_array(counts[after.stand_in] @ before.members())
+                made[key] = Entries(merged, before.of_node[after.stand_in], heads)
             name = f"backbone.convs.{i}"
-            layers.append(AttentionLayer(parameters, name, entries, before.count, after.count))
+            layers.append(AttentionLayer(parameters, name, made[key], before.count, after.count))
         features = sp.csr_array(joined.x[classes[0].stand_in].astype(np.float64))
         return cls(cheapest_rows(features), layers)
 

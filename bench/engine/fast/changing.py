@@ -11,9 +11,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from bench.engine.fast.aggregation import Kind
-from bench.engine.fast.convolution import Input
 from bench.engine.fast.graphs import NotFast, edge_list
-from bench.engine.fast.product import Bag, BothWays, Direction, Product, SparseRows, cheapest_rows, numbered, transpose
+from bench.engine.fast.product import Bag, BothWays, Direction, Rows, SparseRows, cheapest_rows, numbered, transpose
 
 FEW_FEATURES = 16  # up to this width, aggregating the features costs less than picking rows of the weights
 
@@ -50,22 +49,23 @@ class ChangingConvolution:
     def __init__(self, kind: Kind, pattern: Pattern) -> None:
         self.kind, self.nodes, pairs = kind, pattern.nodes, len(pattern.row)
         self.row, self.column = torch.from_numpy(pattern.row), torch.from_numpy(pattern.column)
+        self.offsets, self.scale = pattern.offsets, torch.empty(pattern.nodes)
         plain = bool((pattern.base == 1).all())
         self.base = None if plain else torch.from_numpy(pattern.base).to(torch.get_default_dtype())
-        matrix = pattern.matrix()
-        if kind == "sage":  # the nodes' own rows follow the neighbours' means
-            matrix = sp.csr_array(sp.vstack([matrix, sp.eye_array(self.nodes, format="csr")], format="csr"))
-        matrix = numbered(matrix)
-        turned = transpose(matrix)
-        self.order = torch.from_numpy(turned.data - 1)
-        self.forward, self.backward = Bag(matrix), Bag(turned)
-        self.values = self.forward.values = torch.ones(matrix.nnz)
+        self.values = torch.ones(pairs + 1)  # the last one stays: own rows and the bias count once
         self.pair_values = self.values[:pairs]
-        # Then A x and A^T x are one product, and nothing has to be put in another order.
-        self.symmetric = (
-            kind != "sage"
-            and np.array_equal(matrix.indices, turned.indices)
-            and np.array_equal(pattern.base, pattern.base[turned.data - 1])
+        # A matrix of places in `values`, counted from 1, since a sparse matrix may lose a zero.
+        matrix = numbered(pattern.matrix())
+        always = [sp.eye_array(self.nodes, format="csr")] if kind == "sage" else []
+        always.append(sp.csr_array(np.ones((self.nodes, 1))))
+        matrix = sp.csr_array(sp.hstack([matrix, *(part * (pairs + 1) for part in always)], format="csr"))
+        turned = transpose(matrix)
+        self.forward, self.backward = Bag(matrix), Bag(turned)
+        self.forward_order, self.backward_order = (
+            torch.from_numpy(part.data.astype(np.int64) - 1) for part in (matrix, turned)
+        )
+        self.both_ways = BothWays(
+            Direction(self.forward, None, matrix.shape[1], 0), Direction(self.backward, None, self.nodes, 0)
         )
 
     def set_weights(self, weight: Tensor) -> None:
@@ -74,7 +74,7 @@ class ChangingConvolution:
         if self.kind == "gin":
             values.copy_(weight)
         else:
-            scale = torch.zeros(self.nodes).index_add_(0, self.row, weight)
+            scale = self.scale.zero_().index_add_(0, self.row, weight)
             if self.kind == "gcn":
                 scale.rsqrt_()
                 torch.mul(weight, scale.index_select(0, self.row), out=values)
@@ -82,37 +82,32 @@ class ChangingConvolution:
             else:
                 scale.clamp_(min=torch.finfo(scale.dtype).tiny).reciprocal_()
                 torch.mul(weight, scale.index_select(0, self.row), out=values)
-        self.backward.values = values if self.symmetric else self.values.index_select(0, self.order)
+        self.forward.values = self.values.index_select(0, self.forward_order)
+        self.backward.values = self.values.index_select(0, self.backward_order)
 
-    def product(self, width: int) -> Product:
-        """One layer's product; all layers share the values."""
-        rows = 2 * self.nodes if self.kind == "sage" else self.nodes
-        forward, backward = Direction(self.forward, None, self.nodes, 0), Direction(self.backward, None, rows, 0)
-        return Product(BothWays(forward, backward), width)
-
-    def first_input(self, x: Tensor) -> Callable[[], Input]:
+    def first_input(self, x: Tensor) -> Callable[[], tuple[Rows, ...]]:
         """What gives Q_1 X anew: one-hot features pick rows of the weights, others are aggregated."""
+        own = (cheapest_rows(sp.csr_array(x.numpy().astype(np.float64))),) if self.kind == "sage" else ()
         hot = x.nonzero()
         if x.shape[1] <= FEW_FEATURES or len(hot) != len(x) or not bool((x.sum(dim=1) == 1).all()):
-            return lambda: self.forward(x)
-        return self.picked_input(x, hot[:, 1])
+            aggregate = Bag(sp.csr_array((self.pair_values.numpy(), self.column.numpy(), self.offsets)))
+            aggregate.values = self.pair_values
+            return lambda: (aggregate(x), *own)
+        picked = self.picked_input(hot[:, 1].numpy(), x.shape[1])
+        return lambda: (picked(), *own)
 
-    def picked_input(self, x: Tensor, label: Tensor) -> Callable[[], Input]:
-        picked = label[self.column].numpy()
+    def picked_input(self, label: np.ndarray, channels: int) -> Callable[[], SparseRows]:
+        picked = label[self.column.numpy()]
         order = np.argsort(picked, kind="stable")
-        ends = np.cumsum(np.bincount(picked, minlength=x.shape[1]))
-        pairs, rows = len(picked), self.row.numpy()
-        offsets = self.forward.offsets[: self.nodes + 1].numpy()
-        matrix = Bag(sp.csr_array((np.ones(pairs), picked, offsets), shape=(self.nodes, x.shape[1])))
-        turned = Bag(
-            sp.csr_array((np.ones(pairs), rows[order], np.concatenate([[0], ends])), shape=(x.shape[1], self.nodes))
-        )
+        ends = np.cumsum(np.bincount(picked, minlength=channels))
+        ones, rows = np.ones(len(picked)), self.row.numpy()
+        matrix = Bag(sp.csr_array((ones, picked, self.offsets), shape=(self.nodes, channels)))
+        turned = Bag(sp.csr_array((ones, rows[order], np.concatenate([[0], ends])), shape=(channels, self.nodes)))
         matrix.values, into = self.pair_values, torch.from_numpy(order)
-        own = cheapest_rows(sp.csr_array(x.numpy().astype(np.float64)))
         aggregated = SparseRows(matrix, turned)
 
-        def refresh() -> Input:
+        def refresh() -> SparseRows:
             turned.values = self.pair_values.index_select(0, into)
-            return (aggregated, own) if self.kind == "sage" else aggregated
+            return aggregated
 
         return refresh

@@ -1,8 +1,6 @@
-"""The dense part of one layer, forward and backward by hand: what follows the sparse product, ReLU included."""
+"""Dense maps by hand, on views into the flat buffers of weights and gradients."""
 
 from __future__ import annotations
-
-from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -13,91 +11,54 @@ from bench.engine.fast.product import Rows, multiply_transposed
 relu_backward = torch.ops.aten.threshold_backward.grad_input
 
 
-def through_relu(gradient: Tensor, output: Tensor) -> Tensor:
-    """Zero the gradient, in place, where ReLU gave zero."""
-    relu_backward(gradient, output, 0, grad_input=gradient)
-    return gradient
+def through_relu(gradient: Tensor, output: Tensor, out: Tensor | None = None) -> Tensor:
+    """The gradient before a ReLU that gave `output`; written over the gradient itself if no place is given."""
+    place = gradient if out is None else out
+    relu_backward(gradient, output, 0, grad_input=place)
+    return place
 
 
 class Linear:
-    """y = x W + b with its gradients, on views into the flat buffers."""
+    """y = x W + b with its gradients."""
 
-    def __init__(self, parameters: Parameters, name: str, bias: str | None = None) -> None:
+    def __init__(self, parameters: Parameters, name: str) -> None:
         self.weight, self.weight_gradient = parameters.weight[f"{name}.weight"], parameters.gradient[f"{name}.weight"]
-        bias = bias or f"{name}.bias"
-        self.bias, self.bias_gradient = parameters.weight[bias], parameters.gradient[bias]
+        self.bias, self.bias_gradient = parameters.weight[f"{name}.bias"], parameters.gradient[f"{name}.bias"]
         self.turned = self.weight.t()
 
-    def forward(self, x: Rows, out: Tensor) -> Tensor:
-        if isinstance(x, Tensor):
-            return torch.addmm(self.bias, x, self.weight, out=out)
-        return torch.add(x.matrix(self.weight), self.bias, out=out)
+    def forward(self, x: Tensor, out: Tensor) -> Tensor:
+        return torch.addmm(self.bias, x, self.weight, out=out)
 
-    def backward(self, gradient: Tensor, x: Rows, out: Tensor | None) -> None:
-        """Write the gradients of weight and bias, and that of x to `out` if it is wanted."""
-        multiply_transposed(x, gradient, self.weight_gradient)
+    def backward(self, gradient: Tensor, x: Tensor, out: Tensor) -> None:
+        """Write the gradients of weight and bias, and that of x to `out`."""
+        torch.mm(x.t(), gradient, out=self.weight_gradient)
         torch.sum(gradient, 0, out=self.bias_gradient)
-        if out is not None:
-            torch.mm(gradient, self.turned, out=out)
+        torch.mm(gradient, self.turned, out=out)
 
 
-class Dense(Protocol):
-    """`forward` writes ReLU(f(x)) to `out`; `backward` gets the gradient before that ReLU."""
+class Affine:
+    """x_1 W_1 + x_2 W_2 + ... + b: the weights of one layer that meet before its ReLU."""
 
-    def forward(self, x: Any, out: Tensor) -> None: ...
+    def __init__(self, parameters: Parameters, weights: list[str], bias: str) -> None:
+        self.weights, self.weight_gradients = (
+            [part[name] for name in weights] for part in (parameters.weight, parameters.gradient)
+        )
+        self.bias, self.bias_gradient = parameters.weight[bias], parameters.gradient[bias]
+        self.turned = [weight.t() for weight in self.weights]
 
-    def backward(self, gradient: Tensor, x: Any, out: Tensor | None) -> None: ...
+    def forward(self, inputs: tuple[Rows, ...], out: Tensor) -> Tensor:
+        """Over inputs that are given as they are, as in the first layer."""
+        started = False
+        for x, weight in zip(inputs, self.weights, strict=True):
+            if isinstance(x, Tensor):
+                torch.addmm(out if started else self.bias, x, weight, out=out)
+            else:
+                torch.add(x.matrix(weight), out if started else self.bias, out=out)
+            started = True
+        return out
 
-
-class GCNDense:
-    """Aggregate, then one linear map."""
-
-    def __init__(self, parameters: Parameters, name: str, rows: int) -> None:
-        self.linear = Linear(parameters, f"{name}.lin", bias=f"{name}.bias")
-
-    def forward(self, x: Rows, out: Tensor) -> None:
-        self.linear.forward(x, out).relu_()
-
-    def backward(self, gradient: Tensor, x: Rows, out: Tensor | None) -> None:
-        self.linear.backward(gradient, x, out)
-
-
-class GINDense:
-    """Aggregate, then two linear maps with a ReLU between."""
-
-    def __init__(self, parameters: Parameters, name: str, rows: int) -> None:
-        self.first, self.second = Linear(parameters, f"{name}.mlp.0"), Linear(parameters, f"{name}.mlp.2")
-        self.hidden, self.hidden_gradient = torch.empty(2, rows, self.first.weight.shape[1])
-
-    def forward(self, x: Rows, out: Tensor) -> None:
-        self.second.forward(self.first.forward(x, self.hidden).relu_(), out).relu_()
-
-    def backward(self, gradient: Tensor, x: Rows, out: Tensor | None) -> None:
-        self.second.backward(gradient, self.hidden, self.hidden_gradient)
-        self.first.backward(through_relu(self.hidden_gradient, self.hidden), x, out)
-
-
-class SAGEDense:
-    """One linear map for the neighbours' means, one for the nodes' own rows, which follow them in x."""
-
-    def __init__(self, parameters: Parameters, name: str, rows: int) -> None:
-        self.rows, self.neighbours = rows, Linear(parameters, f"{name}.neighbours")
-        self.own, self.own_gradient = parameters.weight[f"{name}.own.weight"], parameters.gradient[f"{name}.own.weight"]
-
-    def halves(self, x: Tensor | tuple[Rows, Rows]) -> tuple[Rows, Rows]:
-        return (x[: self.rows], x[self.rows :]) if isinstance(x, Tensor) else x
-
-    def forward(self, x: Tensor | tuple[Rows, Rows], out: Tensor) -> None:
-        means, own = self.halves(x)
-        self.neighbours.forward(means, out)
-        if isinstance(own, Tensor):
-            out.addmm_(own, self.own).relu_()
-        else:
-            out.add_(own.matrix(self.own)).relu_()
-
-    def backward(self, gradient: Tensor, x: Tensor | tuple[Rows, Rows], out: Tensor | None) -> None:
-        means, own = self.halves(x)
-        self.neighbours.backward(gradient, means, None if out is None else out[: self.rows])
-        multiply_transposed(own, gradient, self.own_gradient)
-        if out is not None:
-            torch.mm(gradient, self.own.t(), out=out[self.rows :])
+    def backward(self, gradient: Tensor, inputs: tuple[Rows, ...]) -> None:
+        """The gradients of weights and bias."""
+        torch.sum(gradient, 0, out=self.bias_gradient)
+        for x, weight_gradient in zip(inputs, self.weight_gradients, strict=True):
+            multiply_transposed(x, gradient, weight_gradient)

@@ -22,7 +22,7 @@ from bench.engine.fast.attention import AttentionLayer, AttentionStack, Entries
 from bench.engine.fast.build import KINDS, READOUTS, fixed_network, heads_of
 from bench.engine.fast.changing import ChangingConvolution, Pattern
 from bench.engine.fast.classes import each_alone
-from bench.engine.fast.convolution import ConvolutionStack, dense_parts
+from bench.engine.fast.convolution import ConvolutionStack
 from bench.engine.fast.graphs import NotFast
 from bench.engine.fast.mixing import Mixing, draw_mixing
 from bench.engine.fast.network import Network, Stack
@@ -121,7 +121,7 @@ def changing_stack(
 ) -> tuple[Stack, Callable[[Tensor], None]]:
     """The backbone over a pattern, and what takes the weight of each pair at the start of an epoch."""
     x = torch.cat([graph.x for graph in graphs])
-    width, layers = model.backbone.out_channels, len(model.backbone.convs)
+    layers = len(model.backbone.convs)
     kind = KINDS.get(type(model.backbone))
     if kind is None:
         entries = Entries(pattern.matrix(), np.arange(pattern.nodes), heads_of(model) or 1)
@@ -133,12 +133,12 @@ def changing_stack(
         return AttentionStack(features, attention), entries.set_counts
     convolution = ChangingConvolution(kind, pattern)
     first = convolution.first_input(x)
-    products = [convolution.product(width) for _ in range(layers - 1)]
-    dense = dense_parts(kind, parameters, [pattern.nodes] * layers)
-    stack = ConvolutionStack(x, products, dense, torch.empty(pattern.nodes, width))
+    stack = ConvolutionStack(
+        kind, parameters, first(), pattern.nodes, [convolution.both_ways] * (layers - 1), model.backbone.out_channels
+    )
 
     def set_weights(weight: Tensor) -> None:
         convolution.set_weights(weight)
-        stack.inputs[0] = first()
+        stack.first.inputs = first()
 
     return stack, set_weights

@@ -51,10 +51,9 @@ def join(graphs: Sequence[Data], whole: bool = False) -> Joined:
     for start, size, (target, source, weight), flag in zip(starts, sizes, lists, near_complete, strict=False):
         if flag:
             absent = np.nonzero(~pairs(size, target, source, diagonal=True))
-            lacking.append((absent[0] + start, absent[1] + start, np.ones(len(absent[0]))))
+            lacking.append(placed(absent[0], absent[1], None, start))
         else:
-            values = np.ones(len(target)) if weight is None else weight.astype(np.float64)
-            kept.append((target + start, source + start, values))
+            kept.append(placed(target, source, weight, start))
     return Joined(
         x=np.concatenate([graph.x.numpy() for graph in graphs]),
         graph=np.repeat(np.arange(len(graphs)), sizes),
@@ -63,6 +62,12 @@ def join(graphs: Sequence[Data], whole: bool = False) -> Joined:
         missing=square(lacking, int(starts[-1])),
         near_complete=near_complete,
     )
+
+
+def placed(row: np.ndarray, column: np.ndarray, weight: np.ndarray | None, start: int) -> tuple[np.ndarray, ...]:
+    """Entries at their place in the whole matrix, in as little memory as they need."""
+    values = np.ones(len(row)) if weight is None else weight.astype(np.float64)
+    return (row + start).astype(np.int32), (column + start).astype(np.int32), values
 
 
 def edge_list(graph: Data) -> EdgeList:

@@ -12,6 +12,8 @@ from bench.engine.fast.mixing import Mixing
 from bench.engine.fast.parameters import Parameters
 from bench.engine.fast.pooling import Pooling
 
+log_softmax_backward = torch.ops.aten._log_softmax_backward_data
+
 
 class Stack(Protocol):
     def forward(self) -> Tensor: ...
@@ -30,13 +32,12 @@ class Network:
         graphs, width, classes = len(targets), self.first.weight.shape[1], targets.shape[1]
         self.targets, self.weights = targets, weights.view(-1, 1)
         self.hidden, self.hidden_gradient, self.pooled_gradient = torch.empty(3, graphs, width)
-        self.logits, self.logits_gradient, self.share = torch.empty(3, graphs, classes)
+        self.logits = torch.empty(graphs, classes)
         self.set_targets(targets)
 
     def set_targets(self, targets: Tensor) -> None:
-        """Loss = -sum(weighted * log p), so its gradient by the logits is total * p - weighted."""
-        self.weighted = (self.weights * targets).to(torch.get_default_dtype())
-        self.negative, self.total = -self.weighted, self.weighted.sum(dim=1, keepdim=True)
+        """Loss = sum(negative * log p): the same for all steps unless the targets are mixed."""
+        self.negative = -(self.weights * targets).to(torch.get_default_dtype())
         self.negative_row = self.negative.view(-1)
 
     def forward(self) -> Tensor:
@@ -62,8 +63,7 @@ class Network:
         """Loss of the head and its gradients; returns that of the pooled rows."""
         log_share = torch.log_softmax(self.head(pooled), 1)
         torch.dot(self.negative_row, log_share.view(-1), out=loss)
-        torch.exp(log_share, out=self.share)
-        gradient = torch.addcmul(self.negative, self.share, self.total, out=self.logits_gradient)
+        gradient = log_softmax_backward(self.negative, log_share, 1, log_share.dtype)
         self.second.backward(gradient, self.hidden, self.hidden_gradient)
         self.first.backward(through_relu(self.hidden_gradient, self.hidden), pooled, self.pooled_gradient)
         return self.pooled_gradient

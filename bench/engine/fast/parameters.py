@@ -24,7 +24,7 @@ class Parameters:
             starts.append(end)
             end += math.ceil(parameter.numel() / ALIGN) * ALIGN
         self.flat, self.flat_gradient, self.mean, self.square = (torch.zeros(end) for _ in range(4))
-        self.steps = torch.zeros(())
+        self.steps, self.one = torch.zeros(()), torch.ones(())
         self.weight: dict[str, Tensor] = {}
         self.gradient: dict[str, Tensor] = {}
         for start, (name, parameter) in zip(starts, named, strict=True):
@@ -35,7 +35,7 @@ class Parameters:
 
     def step(self) -> None:
         """One step of Adam, as torch.optim.Adam takes it."""
-        self.steps += 1
+        self.steps.add_(self.one)
         torch._fused_adam_(
             [self.flat],
             [self.flat_gradient],

@@ -46,14 +46,18 @@ class Factored:
         rows, columns = direct.shape
         return Factored(direct, sp.csr_array((rows, 0)), sp.csr_array((0, columns)))
 
-    def above(self, own: sp.csr_array) -> Factored:
-        """This matrix with `own` stacked below it."""
-        blank = sp.csr_array((own.shape[0], self.spread.shape[1]))
+    def beside(self, more: sp.csr_array) -> Factored:
+        """This matrix with more columns to its right."""
+        blank = sp.csr_array((self.gather.shape[0], more.shape[1]))
         return Factored(
-            sp.csr_array(sp.vstack([self.direct, own], format="csr")),
-            sp.csr_array(sp.vstack([self.spread, blank], format="csr")),
-            self.gather,
+            sp.csr_array(sp.hstack([self.direct, more], format="csr")),
+            self.spread,
+            sp.csr_array(sp.hstack([self.gather, blank], format="csr")),
         )
+
+    def with_bias(self) -> Factored:
+        """With a last column of ones: the row that every node receives."""
+        return self.beside(sp.csr_array(np.ones((self.direct.shape[0], 1))))
 
     def times(self, table: sp.csr_array) -> sp.csr_array:
         return sp.csr_array(self.direct @ table + self.spread @ (self.gather @ table))
@@ -100,48 +104,28 @@ class Direction:
 
 @dataclass(frozen=True)
 class BothWays:
-    """A matrix and its transpose, held once if they are equal; layers with the same matrix share it."""
+    """A matrix and its transpose; layers with the same matrix share it."""
 
     forward: Direction
     backward: Direction
 
     @classmethod
     def of(cls, matrix: Factored) -> BothWays:
-        matrix.direct.sort_indices()
         turned = Factored(transpose(matrix.direct), transpose(matrix.gather), transpose(matrix.spread))
-        forward = Direction.of(matrix)
-        same = equal(matrix.direct, turned.direct) and equal(matrix.spread, turned.spread)
-        return cls(forward, forward if same else Direction.of(turned))
-
-
-def equal(one: sp.csr_array, other: sp.csr_array) -> bool:
-    """Whether two matrices, sorted, agree but for rounding."""
-    if one.shape != other.shape or one.nnz != other.nnz:
-        return False
-    pattern = np.array_equal(one.indptr, other.indptr) and np.array_equal(one.indices, other.indices)
-    return pattern and bool(np.allclose(one.data, other.data, rtol=1e-12, atol=0))
+        return cls(Direction.of(matrix), Direction.of(turned))
 
 
 class Half:
-    """A direction with its own buffer, whose first rows the caller fills; the sums' rows lie behind them."""
+    """A direction over a buffer, whose first rows the caller fills; the sums' rows lie behind them."""
 
-    def __init__(self, direction: Direction, width: int) -> None:
-        self.main, self.gather = direction.main, direction.gather
-        self.source = torch.zeros(direction.columns + direction.sums, width)
-        self.rows, self.sum_rows = self.source[: direction.columns], self.source[direction.columns :]
+    def __init__(self, direction: Direction, source: Tensor) -> None:
+        self.main, self.gather, self.source = direction.main, direction.gather, source
+        self.rows, self.sum_rows = source[: direction.columns], source[direction.columns :]
 
     def __call__(self) -> Tensor:
         if self.gather is not None:
             self.sum_rows.copy_(self.gather(self.rows))
         return self.main(self.source)
-
-
-class Product:
-    """P = Q U and its gradient dU = Q^T dP; write U to `rows` and dP to `gradient_rows` first."""
-
-    def __init__(self, matrix: BothWays, width: int) -> None:
-        self.forward, self.backward = Half(matrix.forward, width), Half(matrix.backward, width)
-        self.rows, self.gradient_rows = self.forward.rows, self.backward.rows
 
 
 class SparseRows:
