@@ -51,13 +51,13 @@ def test_files_stay_small() -> None:
             assert len(path.read_text(encoding="utf-8").splitlines()) <= 300, path
 
 
-@pytest.mark.parametrize("words", [["--help"], ["list"], ["run", "--help"]])
+@pytest.mark.parametrize("words", [["--help"], ["list"], ["run", "--help"], ["tune", "--help"]])
 def test_help_and_lists_come_without_heavy_imports(words: list[str]) -> None:
     code = (
         "import sys; from bench.cli import main; sys.argv = ['bench', *sys.argv[1:]]\n"
         "try: main()\n"
         "except SystemExit as end: assert not end.code, end.code\n"
-        "heavy = {'torch', 'mlflow', 'pandas', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
+        "heavy = {'torch', 'mlflow', 'optuna', 'pandas', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, cwd=ROOT, check=False)

@@ -46,6 +46,8 @@ class Storage:
             self.engine = sqlalchemy.create_engine(url, **settings)
             with self.lock("opening"):  # Optuna's making of tables is not meant for two at once
                 backend = RDBStorage(url, engine_kwargs=settings)
+                if self._file is not None:
+                    _hasten(backend.engine)
         # One cached view for all studies of this process; the database stays the truth.
         self.optuna = optuna.storages.get_storage(backend)
 
@@ -60,6 +62,12 @@ class Storage:
     def new_study(self, name: str) -> optuna.Study:
         """A study, made if it is not there."""
         return optuna.create_study(study_name=name, storage=self.optuna, direction="maximize", load_if_exists=True)
+
+    def settle(self) -> None:
+        """Put on disk what was written; a server does so by itself."""
+        if self._file is not None:
+            with self.engine.connect() as connection:
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
 
     @contextmanager
     def lock(self, purpose: str) -> Iterator[None]:
@@ -118,6 +126,21 @@ def _parsed(url: str) -> URL:
 
 def _connect_arguments(dialect: str) -> dict[str, Any]:
     return {"timeout": BUSY_SECONDS} if dialect == "sqlite" else {"connect_timeout": CONNECT_SECONDS}
+
+
+def _hasten(engine: sqlalchemy.Engine) -> None:
+    """Let SQLite write ahead without waiting for the disk each time: Optuna commits some thirty times a trial.
+
+    A killed process loses nothing by it; `settle` guards a finished trial against a loss of power.
+    """
+
+    @sqlalchemy.event.listens_for(engine, "connect")
+    def not_each_time(connection: Any, _: Any) -> None:
+        connection.execute("PRAGMA synchronous=NORMAL")
+
+    with engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA journal_mode=WAL")  # stays with the file
+    engine.dispose()
 
 
 @contextmanager

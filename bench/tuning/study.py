@@ -137,11 +137,13 @@ class MethodStudy:
 
     def complete(self, turn: Turn, accuracies: Sequence[float]) -> None:
         self.study.tell(turn.trial, fmean(accuracies), skip_if_finished=True)
+        self.storage.settle()
 
     def give_up(self, turn: Turn, reason: str) -> None:
         """End a trial that is not worth going on with."""
         turn.trial.set_user_attr(REASON, reason)
         self.study.tell(turn.trial, state=TrialState.PRUNED, skip_if_finished=True)
+        self.storage.settle()
 
     def fail(self, turn: Turn, reason: str) -> None:
         """End a trial whose settings cannot be trained; its turn is spent."""
