@@ -89,7 +89,7 @@ def single(part: torch.Tensor) -> torch.Tensor:
 
 
 METHODS = ["blend", *AUGMENTERS.names()]
-KEPT: dict[str, dict[str, Any]] = {}  # auto-encoders and pre-training of one trial serve all its tests
+KEPT: dict[str, Any] = {}  # what the methods of one trial share: auto-encoders serve every backbone and readout
 
 
 @pytest.mark.parametrize("readout", READOUT_NAMES)
@@ -102,10 +102,9 @@ def test_same_weights_as_the_reference(problem: Make, augmenter: str, backbone: 
         pytest.skip("attention refuses edge weights")
     if augmenter.startswith(("gdm", "g-mixup")):
         chosen = InDouble(chosen, weight=0.5)
-    shared = KEPT.setdefault(f"{backbone}:{readout}", {})
     # With double features the reference still sums soft degrees in single precision.
     tolerance = 1e-4 if augmenter == "softedge" else 1e-7
-    assert_same_training(problem(chosen, backbone=backbone, readout=readout, shared=shared), tolerance)
+    assert_same_training(problem(chosen, backbone=backbone, readout=readout, shared=KEPT), tolerance)
 
 
 @pytest.mark.parametrize("readout", READOUT_NAMES)
