@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import random
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -86,3 +88,27 @@ def test_moved_generators_are_noticed():
         np.random.random()
         torch.rand(1)
     assert leaks == ["random", "numpy.random", "torch's default generator"]
+
+
+def test_settings_of_the_identity_come_from_the_class(monkeypatch):
+    @dataclass(frozen=True)
+    class Shifted(GraphAugmenter):
+        by: float = 1.0
+        when: ClassVar[str] = "epoch"
+        identity: ClassVar[dict] = {"by": 0.0}
+
+        def draw(self, graphs, rng, context):
+            return None
+
+        def apply(self, graphs, drawn):
+            new = [copy.copy(graph) for graph in graphs]
+            for graph in new:
+                graph.x = graph.x + self.by
+            return new
+
+    monkeypatch.setattr(AUGMENTERS, "_entries", {**AUGMENTERS.entries()})
+    AUGMENTERS.add("shifted", Shifted)
+    report = check_augmenter("shifted")
+    row = next(f for f in report.findings if f.title == "nothing changes at strength 0")
+    assert (row.status, row.detail) == ("holds", "with by=0")
+    assert report.broken == []

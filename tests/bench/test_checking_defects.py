@@ -287,20 +287,3 @@ def test_what_is_harmless_is_not_accused():
 def test_a_defect_breaks_no_more_than_it_must():
     assert set(found(Loops)) == {"no self loops"}
     assert set(found(InPlace)) == {"the input is untouched"}
-
-
-def test_settings_of_the_identity_come_from_the_class():
-    @dataclass(frozen=True)
-    class Shifted(Copies):
-        by: float = 1.0
-        identity: ClassVar[dict] = {"by": 0.0}
-
-        def spoil(self, graph, share):
-            graph.x = graph.x + self.by
-            return graph
-
-    AUGMENTERS.add("shifted", Shifted)
-    report = check_augmenter("shifted")
-    row = next(f for f in report.findings if f.title == "nothing changes at strength 0")
-    assert (row.status, row.detail) == ("holds", "with by=0")
-    assert report.broken == []
