@@ -12,6 +12,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -65,7 +66,8 @@ class Mirror:
             if found is None:
                 local = self.uri.startswith("sqlite:")
                 place = (self.artifacts / grid).resolve().as_uri() if local else None
-                self._experiments[grid] = self.client.create_experiment(grid, artifact_location=place)
+                tags = {"mlflow.experimentKind": "custom_model_development"}  # the UI's word for trainings, not chats
+                self._experiments[grid] = self.client.create_experiment(grid, artifact_location=place, tags=tags)
             else:
                 if found.lifecycle_stage == "deleted":  # MLflow keeps the name of what was deleted in its UI
                     self.client.restore_experiment(found.experiment_id)
@@ -86,10 +88,11 @@ class Mirror:
         if kept:
             return False
         tags = {CELL_TAG: cell.key, **_origin_tags(trials, state)}
-        run_id = self.client.create_run(experiment, run_name=cell.label, tags=tags).info.run_id
+        start, end = _span(trials)
+        run_id = self.client.create_run(experiment, start, tags, run_name=cell.label).info.run_id
         self._log(run_id, cell, trials, state)
         self.client.set_tag(run_id, DIGEST_TAG, digest)
-        self.client.set_terminated(run_id, "FINISHED")
+        self.client.set_terminated(run_id, "FINISHED", end)
         return True
 
     def _log(self, run_id: str, cell: Cell, trials: list[Record], state: LedgerState) -> None:
@@ -170,6 +173,14 @@ def _origin_tags(trials: list[Record], state: LedgerState) -> dict[str, str]:
     if known and known[-1].get("commit"):
         tags["mlflow.source.git.commit"] = str(known[-1]["commit"])  # the column that MLflow's own table has for it
     return tags
+
+
+def _span(trials: list[Record]) -> tuple[int, int]:
+    """When a cell's trials were measured, in MLflow's milliseconds: a mirror that is made later shows it too."""
+    ends = [(datetime.fromisoformat(trial["finished"]), sum(trial.get("seconds", {}).values())) for trial in trials]
+    now = datetime.now(UTC)
+    start = min((end - timedelta(seconds=seconds) for end, seconds in ends), default=now)
+    return int(start.timestamp() * 1000), int(max((end for end, _ in ends), default=now).timestamp() * 1000)
 
 
 def _reach(uri: str) -> None:
