@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -125,3 +126,23 @@ def test_a_grid_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latin.toml").write_bytes(b'datasets = ["\xe9"]')
     with pytest.raises(UserError, match="UTF-8"):
         named_grid(str(tmp_path / "latin.toml"))
+
+
+def test_the_documented_grid_file_is_read_as_it_is_told(tmp_path: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "grids.md"
+    (text,) = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    grid = read_grid(write(tmp_path, text), tmp_path)
+    assert (grid.name, grid.folds, grid.repeats, grid.training) == ("sensitivity", 10, 3, {"epochs": 400})
+    assert len(grid.cells) == 2 * 2 * (3 + 2 * 2 * 2)
+
+
+def test_the_documented_sizes_are_those_of_the_grids() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "grids.md").read_text(encoding="utf-8")
+    rows = re.findall(r"\| `(\w+)` \| (\d+) \| ([\d,]+) \|", text)
+    assert {name for name, *_ in rows} == {"quick", "full", *NAMES}
+    for name, cells, trials in rows:
+        grid = named_grid(name)
+        assert (len(grid.cells), len(grid.cells) * grid.folds * grid.repeats) == (
+            int(cells),
+            int(trials.replace(",", "")),
+        )
