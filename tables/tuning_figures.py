@@ -18,7 +18,7 @@ def history_figure(
 
     `trials` are (number, state, value); those without a value are marks on the axis. Values are fractions.
     """
-    figure, axes = _figure(6.0, 3.4)
+    figure, axes = _figure(title, 3.4)
     valued = [(place, value) for place, (_, _, value) in enumerate(trials, 1) if value is not None]
     given_up = [place for place, (_, _, value) in enumerate(trials, 1) if value is None]
     axes.plot([p for p, _ in valued], [100 * v for _, v in valued], "o", color=_DOT, ms=4, label="trial")
@@ -36,7 +36,7 @@ def history_figure(
             transform=axes.get_xaxis_transform(),
             label="given up early or failed",
         )
-    axes.set(xlabel="trials", ylabel="validation accuracy (%)", title=title)
+    axes.set(xlabel="trials", ylabel="validation accuracy (%)")
     axes.legend(frameon=False, fontsize=7)
     return figure
 
@@ -44,18 +44,18 @@ def history_figure(
 def importance_figure(title: str, shares: Mapping[str, float]) -> Any:
     """How much each setting decides the value, as shares of 1."""
     ordered = sorted(shares.items(), key=lambda item: item[1])
-    figure, axes = _figure(6.0, 1.2 + 0.28 * len(ordered))
+    figure, axes = _figure(title, 1.2 + 0.28 * len(ordered))
     bars = axes.barh([name for name, _ in ordered], [share for _, share in ordered], color=_DOT)
     axes.bar_label(bars, fmt="%.2f", fontsize=7, padding=2)
-    axes.set(xlabel="share of the variation among the best trials", title=title)
+    axes.set(xlabel="share of the variation among the best trials")
     return figure
 
 
-def _figure(width: float, height: float) -> tuple[Any, Any]:
+def _figure(title: str, height: float) -> tuple[Any, Any]:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(6.0, height), layout="constrained")
     axes = figure.subplots()
-    axes.title.set_fontsize(8)
+    axes.set_title(title, fontsize=8, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes

@@ -21,7 +21,7 @@ def test_the_history_shows_every_trial_the_best_so_far_and_the_defaults(tmp_path
     assert list(lines["best"].get_ydata()) == pytest.approx([50, 50, 70, 70])
     assert list(lines["given up early or failed"].get_xdata()) == [2]
     assert lines["default settings"].get_ydata()[0] == 50
-    assert axes.get_title() == "a study" and "%" in axes.get_ylabel()
+    assert axes.get_title(loc="left") == "a study" and "%" in axes.get_ylabel()
     [path] = save(figure, tmp_path, "history", ["png"])
     assert path.read_bytes().startswith(b"\x89PNG")
 
