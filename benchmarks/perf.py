@@ -33,6 +33,7 @@ from bench.registry import UserError
 from bench.trials import TrialRunner
 from benchmarks.plain import METHODS as PLAIN_METHODS
 from benchmarks.plain import train_plainly
+from benchmarks.timing import Side, matmul_rate
 
 WIDTH, LAYERS = 64, 4
 METHODS = ["none", "dropedge", "dropnode", "softedge", "m-mixup", "gdm-unc"]
@@ -60,20 +61,6 @@ def fit(engine: Engine, problem: Problem) -> Fitted:
     return result
 
 
-def core_seconds(work: Callable[[], object]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
-
-
-def trial_seconds(train: Callable[[int], object], few: int, many: int, epochs: int) -> tuple[float, float]:
-    """Seconds of a trial of so many epochs, and what of it is paid once, from two short trainings."""
-    short, long = core_seconds(lambda: train(few)), core_seconds(lambda: train(many))
-    each = (long - short) / (many - few)
-    once = max(short - few * each, 0.0)
-    return once + epochs * each, once
-
-
 def trainer(engine: Engine, problem: Problem) -> Callable[[int], object]:
     return lambda epochs: fit(engine, replace(problem, training=replace(problem.training, epochs=epochs)))
 
@@ -84,15 +71,6 @@ def dense_flops(problem: Problem) -> float:
     return 2.0 * nodes * WIDTH * (2 * channels + 3 * (LAYERS - 1) * WIDTH)
 
 
-def matmul_rate(size: int = 768) -> float:
-    """Floating-point operations a second of one large product."""
-    a, out = torch.randn(size, size), torch.empty(size, size)
-    start = time.perf_counter()
-    for _ in range(4):
-        torch.mm(a, a, out=out)
-    return 8 * size**3 / (time.perf_counter() - start)
-
-
 def measure(cell: Cell, runner: TrialRunner, options: argparse.Namespace) -> Row:
     """One cell over a few folds; each side's quickest round of each fold, averaged over the folds."""
     found: dict[str, list[tuple[float, float]]] = {"fast": [], "reference": [], "plain": []}
@@ -101,18 +79,17 @@ def measure(cell: Cell, runner: TrialRunner, options: argparse.Namespace) -> Row
     for fold in range(options.folds):
         problem, _ = runner.problem(cell, Trial(fold, 0))
         work.append(dense_flops(problem))
-        sides = {"fast": (trainer(FastEngine(), problem), options.fast_epochs)}
+        sides = {"fast": Side(trainer(FastEngine(), problem), few, options.fast_epochs)}
         if slow:
-            sides["reference"] = trainer(ReferenceEngine(), problem), slow
+            sides["reference"] = Side(trainer(ReferenceEngine(), problem), few, slow)
             if cell.augmenter.name in PLAIN_METHODS:
-                sides["plain"] = plain_trainer(problem, cell.augmenter.name), slow
-        rounds: dict[str, list[tuple[float, float]]] = {side: [] for side in sides}
+                sides["plain"] = Side(plain_trainer(problem, cell.augmenter.name), few, slow)
         for _ in range(options.rounds):
             options.rate = max(options.rate, matmul_rate())
-            for side, (train, many) in sides.items():
-                rounds[side].append(trial_seconds(train, few, many, epochs))
-        for side, values in rounds.items():
-            found[side].append(min(values))
+            for side in sides.values():
+                side.take_turn()
+        for name, side in sides.items():
+            found[name].append(side.seconds(epochs))
     fast, once = (statistics.fmean(part) for part in zip(*found["fast"], strict=True))
     reference, plain = (
         statistics.fmean(whole for whole, _ in found[side]) if found[side] else None for side in ("reference", "plain")
