@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +17,28 @@ from tables.specs import Coordinate
 Differences = dict[str, tuple[Any, Any]]
 
 
-def stale_versions(cell: Record, data_root: Path) -> Differences:
-    """Versions that are others now, the data's included where it is known without loading it: then and now."""
-    parts = stale_parts(cell)
-    then, now = cell["versions"].get("dataset"), _data_version(cell["dataset"], data_root)
-    if now is not None and then != now:
-        parts["dataset"] = (then, now)
-    return parts
+@dataclass
+class Here:
+    """The versions of code and data that are installed here."""
 
+    data_root: Path
+    _data: dict[str, str | None] = field(default_factory=dict)
 
-def _data_version(dataset: str, data_root: Path) -> str | None:
-    try:
-        return known_fingerprint(dataset, data_root)
-    except UserError:  # a dataset that is not known here
-        return None
+    def differs(self, cell: Record) -> Differences:
+        """Versions of a cell that are others here, the data's included where it is known without loading it."""
+        parts = stale_parts(cell)
+        then, now = cell["versions"].get("dataset"), self._data_version(cell["dataset"])
+        if now is not None and then != now:
+            parts["dataset"] = (then, now)
+        return parts
+
+    def _data_version(self, dataset: str) -> str | None:
+        if dataset not in self._data:
+            try:
+                self._data[dataset] = known_fingerprint(dataset, self.data_root)
+            except UserError:  # a dataset that is not known here
+                self._data[dataset] = None
+        return self._data[dataset]
 
 
 def made_today(cell: Record, planner: Planner) -> Record:
@@ -39,7 +47,7 @@ def made_today(cell: Record, planner: Planner) -> Record:
     obstacle = planner.obstacle(at)
     if obstacle:
         raise UserError(obstacle)
-    known = {field.name for field in fields(Training)}
+    known = {one.name for one in fields(Training)}
     training = Training(**{name: value for name, value in cell["training"].items() if name in known})
     made = planner.cell(at, training, cell["features"], cell["splits"])
     return replace(made, tuned=cell["tuned"], tuned_from=cell.get("tuned_from")).to_json()

@@ -13,10 +13,13 @@ from rich.text import Text
 from bench.cells import Cell
 from bench.ledger import LedgerState, Record, read_records
 from bench.planning import Plan
-from bench.staleness import stale_versions
+from bench.staleness import Here
 from bench.summary import mean_and_spread, ordered_trials
 from bench.view import output
 from bench.workspace import Workspace
+
+PARTS = ("augmenter", "backbone", "readout")
+COUNTED = ("done", "failed", "stale", "missing")
 
 
 def comparison(plan: Plan, state: LedgerState) -> Group:
@@ -90,28 +93,19 @@ def print_status(folder: Path, data: Path, console: Console | None = None) -> No
     """One row a cell, the sums, and the failures with their reasons."""
     workspace, console = Workspace(folder).existing(), console or output()
     state = LedgerState.of(read_records(workspace.ledger))
-    planned = state.planned()
-    table = Table(header_style="bold", box=None, pad_edge=False)
-    for column in ("cell", "dataset", "k", "augmenter", "backbone", "readout"):
-        table.add_column(column, no_wrap=column == "cell")
-    for column in ("done", "failed", "stale", "missing", "accuracy"):
-        table.add_column(column, justify="right")
-    sums = {"done": 0, "failed": 0, "stale": 0, "missing": 0}
+    planned, here = state.planned(), Here(data)
+    sums = dict.fromkeys(COUNTED, 0)
+    rows = [["cell", "dataset", "k", "augmenter", "backbone", "readout", *COUNTED, "accuracy"]]
     for key, facts in state.cells.items():
         done, failed = state.done(key), state.failed(key)
-        counts = {
-            "done": len(done),
-            "failed": len(failed),
-            "stale": len(done) if stale_versions(facts, data) else 0,
-            "missing": len(planned.get(key, set()) - done - set(failed)),
-        }
+        stale = len(done) if here.differs(facts) else 0
+        missing = len(planned.get(key, set()) - done - set(failed))
+        counts = dict(zip(COUNTED, (len(done), len(failed), stale, missing), strict=True))
         sums = {name: sums[name] + count for name, count in counts.items()}
         mean, _ = mean_and_spread(_accuracies(ordered_trials(state, key)))
-        names = [facts[kind]["label"] for kind in ("augmenter", "backbone", "readout")]
-        shown = [_count(name, count) for name, count in counts.items()]
-        accuracy = f"{100 * mean:.1f}" if done else ""
-        table.add_row(key[:8], escape(facts["dataset"]), str(facts["k"]), *map(escape, names), *shown, accuracy)
-    console.print(table)
+        names = [facts["dataset"], str(facts["k"]), *(facts[kind]["label"] for kind in PARTS)]
+        rows.append([key[:8], *names, *map(str, counts.values()), f"{100 * mean:.1f}" if done else ""])
+    console.print(_aligned(rows), highlight=False, soft_wrap=True)
     words = ", ".join(f"{count} {name}" for name, count in sums.items())
     console.print(f"{len(state.cells)} cells; trials: {words}", highlight=False)
     if sums["stale"]:
@@ -121,9 +115,22 @@ def print_status(folder: Path, data: Path, console: Console | None = None) -> No
     print_failures(state, console)
 
 
-def _count(name: str, number: int) -> str:
-    colour = {"failed": "red", "stale": "yellow", "missing": "yellow"}.get(name)
-    return f"[{colour}]{number}[/]" if number and colour else str(number)
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    """A table of many rows; a table of rich's would take longer to draw than the ledger to read."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    right = len(PARTS) + 3  # from here on the columns are numbers
+    lines = []
+    for number, row in enumerate(rows):
+        cells = [
+            escape(text.rjust(width) if column >= right or column == 2 else text.ljust(width))
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        for column, colour in ((right + 1, "red"), (right + 2, "yellow"), (right + 3, "yellow")):
+            if number and row[column] != "0":
+                cells[column] = f"[{colour}]{cells[column]}[/]"
+        line = "  ".join(cells).rstrip()
+        lines.append(line if number else f"[bold]{line}[/]")
+    return "\n".join(lines)
 
 
 def print_failures(state: LedgerState, console: Console) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from bench.cells import Cell
 from bench.ledger import LedgerState, Record, read_records
@@ -49,6 +49,7 @@ class Mirror:
         logging.getLogger("alembic").setLevel(logging.WARNING)
         self.uri, self.artifacts = uri, artifacts
         self._experiments: dict[str, str] = {}
+        self._runs: dict[str, dict[str, list[Any]]] = {}  # by experiment and cell; asked for once, kept up by writing
         try:
             _reach(uri)
             self.client = MlflowClient(tracking_uri=uri)
@@ -65,7 +66,7 @@ class Mirror:
             found = self.client.get_experiment_by_name(grid)
             if found is None:
                 local = self.uri.startswith("sqlite:")
-                place = (self.artifacts / grid).resolve().as_uri() if local else None
+                place = (self.artifacts / quote(grid, safe=" ")).resolve().as_uri() if local else None
                 tags = {"mlflow.experimentKind": "custom_model_development"}  # the UI's word for trainings, not chats
                 self._experiments[grid] = self.client.create_experiment(grid, artifact_location=place, tags=tags)
             else:
@@ -79,13 +80,13 @@ class Mirror:
         trials = ordered_trials(state, cell.key)
         digest = _digest(cell, trials)
         experiment = self.experiment(grid)
-        kept = False
-        for run in self.client.search_runs([experiment], filter_string=f"tags.`{CELL_TAG}` = '{cell.key}'"):
-            if not kept and run.data.tags.get(DIGEST_TAG) == digest and run.info.status == "FINISHED":
-                kept = True
-            else:
+        found = self._known_runs(experiment)
+        fitting = [run for run in found.get(cell.key, []) if _is_complete(run, digest)]
+        for run in found.get(cell.key, []):
+            if run not in fitting[:1]:
                 self.client.delete_run(run.info.run_id)
-        if kept:
+        found[cell.key] = fitting[:1]
+        if fitting:
             return False
         tags = {CELL_TAG: cell.key, **_origin_tags(trials, state)}
         start, end = _span(trials)
@@ -93,7 +94,21 @@ class Mirror:
         self._log(run_id, cell, trials, state)
         self.client.set_tag(run_id, DIGEST_TAG, digest)
         self.client.set_terminated(run_id, "FINISHED", end)
+        found[cell.key] = [self.client.get_run(run_id)]
         return True
+
+    def _known_runs(self, experiment: str) -> dict[str, list[Any]]:
+        """The runs of an experiment by the cell they mirror."""
+        if experiment not in self._runs:
+            by_cell: dict[str, list[Any]] = {}
+            token: str | None = None
+            while token != "":
+                page = self.client.search_runs([experiment], max_results=500, page_token=token)
+                for run in page:
+                    by_cell.setdefault(run.data.tags.get(CELL_TAG, ""), []).append(run)
+                token = page.token or ""
+            self._runs[experiment] = by_cell
+        return self._runs[experiment]
 
     def _log(self, run_id: str, cell: Cell, trials: list[Record], state: LedgerState) -> None:
         from mlflow.entities import Metric, Param
@@ -105,9 +120,9 @@ class Mirror:
         curve = mean_curve(done)
         metrics += [Metric("train_loss", loss, now, epoch) for epoch, loss in curve]
         params = [Param(name, str(value)) for name, value in _params(cell).items()]
-        for start in range(0, len(metrics), 900):
+        self.client.log_batch(run_id, metrics=metrics[:900], params=params)  # MLflow takes 1000 things at once
+        for start in range(900, len(metrics), 900):
             self.client.log_batch(run_id, metrics=metrics[start : start + 900])
-        self.client.log_batch(run_id, params=params)
         sources = {trial.get("provenance") for trial in trials}
         documents = {
             "cell.json": json.dumps({"key": cell.key, **cell.to_json()}, indent=2),
@@ -119,6 +134,11 @@ class Mirror:
             for name, text in documents.items():
                 (Path(folder) / name).write_text(text, encoding="utf-8")
             self.client.log_artifacts(run_id, folder)
+
+
+def _is_complete(run: Any, digest: str) -> bool:
+    """Whether a run of MLflow is this very state of a cell, written to its end."""
+    return bool(run.data.tags.get(DIGEST_TAG) == digest and run.info.status == "FINISHED")
 
 
 def _params(cell: Cell) -> Mapping[str, Any]:

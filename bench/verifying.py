@@ -13,7 +13,7 @@ from bench.execution.tasks import Task, WorkerSettings, run_task
 from bench.ledger import LedgerState, Record, read_records
 from bench.merging import ledger_file
 from bench.registry import UserError
-from bench.staleness import stale_versions
+from bench.staleness import Here
 
 COMPARED = ("accuracy", "balanced_accuracy", "macro_f1", "labels")
 
@@ -52,10 +52,10 @@ class Candidates:
     def of(cls, path: Path, root: Path) -> Candidates:
         state = LedgerState.of(read_records(ledger_file(path)))
         fit: list[tuple[Cell, Trial, Record]] = []
-        stale = 0
+        stale, here = 0, Here(root)
         for key in sorted(state.cells):
             done = sorted(state.done(key))
-            if stale_versions(state.cells[key], root) or not _present(state.cells[key]["dataset"], root):
+            if here.differs(state.cells[key]) or not _present(state.cells[key]["dataset"], root):
                 stale += len(done)
             else:
                 cell = state.cell(key)
