@@ -41,6 +41,9 @@ class Storage:
         self.dialect = parsed.get_backend_name()
         self.name = parsed.render_as_string(hide_password=True)
         self._file = Path(parsed.database or "") if self.dialect == "sqlite" else None
+        if self._file is not None and not self._file.absolute().parent.is_dir():
+            folder = self._file.absolute().parent
+            raise UserError(f"--storage {url} cannot be opened: there is no folder {folder}; make it, or name another")
         settings = {"connect_args": _connect_arguments(self.dialect), "pool_pre_ping": True}
         with _told(self.name):
             self.engine = sqlalchemy.create_engine(url, **settings)

@@ -74,13 +74,13 @@ def test_another_seed_gives_another_sequence(storage: Storage, tmp_path: Path, c
 def test_the_sequence_does_not_hang_on_the_number_of_workers(tmp_path: Path, tuning: ModuleType) -> None:
     cells = [tuning.cell("none"), tuning.cell("dropedge")]
     found = []
-    for size in (1, 2, 7):
+    for size in (1, 7):
         (tmp_path / str(size)).mkdir()
         storage = Storage(tuning.url(tmp_path / str(size)))
         made = [tuning.study(storage, cell, 9) for cell in cells]
         tuning.search(made, tuning.PretendingPool(size))
         found.append([tuning.sequence(study) for study in made])
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1]
     assert any(row[1] == "PRUNED" for study in found[0] for row in study), "the pruner had its say"
 
 
