@@ -182,7 +182,7 @@ def conclude(plan: Plan, outcome: Outcome, state: LedgerState, console: Console)
 
 def say_where(workspace: Workspace, outcome: Outcome, clock: Clock, console: Console) -> None:
     """What the run cost beside training, and where its results are."""
-    if outcome.training:
+    if outcome.training and not outcome.interrupted:
         overhead = sum(clock.seconds.values())
         parts = ", ".join(f"{duty} {seconds:.1f} s" for duty, seconds in clock.seconds.items())
         share = 100 * overhead / outcome.training

@@ -45,7 +45,7 @@ class DaskExecutor:
         self.address = scheduler or "made for this run"
         if scheduler is not None:
             _reach(scheduler)
-        logging.getLogger("distributed").setLevel(logging.ERROR)  # it tells of every lost connection, at length
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it tells of lost connections at length; so do we
         if scheduler is None:
             self.cluster = LocalCluster(
                 n_workers=jobs,

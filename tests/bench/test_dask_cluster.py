@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from bench.execution.cluster import DaskExecutor, worker_obstacle
-from bench.execution.tasks import WorkerSettings
+from bench.execution.tasks import Task, WorkerSettings
 from bench.planning import Planner
 from bench.registry import UserError
 from bench.session import RunRequest
@@ -114,6 +114,23 @@ def test_a_scheduler_without_workers_is_told(monkeypatch: pytest.MonkeyPatch) ->
         executor = DaskExecutor(SETTINGS, cluster.scheduler_address, 1)
         with pytest.raises(UserError, match=r"has no worker; start one with `dask worker tcp://127\.0\.0\.1:"):
             executor.check([])
+
+
+def test_a_scheduler_that_goes_away_ends_the_run_with_how_to_go_on(
+    tmp_path: Path, tools: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from distributed import LocalCluster
+
+    monkeypatch.setattr("bench.execution.cluster.CONNECT_SECONDS", 2)
+    plan = Planner(tmp_path, RunRequest.engine).plan(tools.grid(folds=1))
+    with LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster:
+        executor = DaskExecutor(SETTINGS, cluster.scheduler_address, 1)
+        timer = threading.Timer(1, cluster.close)
+        timer.start()
+        with pytest.raises(UserError, match="is gone; what was finished is kept, run the same command again"):
+            list(executor.run([Task(((plan.cells[0], plan.trials[0]),))]))
+        timer.join()
+    executor.close()
 
 
 def test_a_port_that_is_no_scheduler_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
