@@ -20,7 +20,7 @@ types: $(VENV)/.developer
 	$(BIN)/mypy
 
 tests: $(VENV)/.developer
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --cov
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
 
 perf: $(VENV)/.installed  ## seconds per trial beside a plain PyG loop, in one run
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/perf.py
