@@ -8,6 +8,7 @@ import io
 import json
 import logging
 import os
+import shutil
 import socket
 import tempfile
 import time
@@ -26,6 +27,7 @@ from bench.workspace import Workspace
 # Set before MLflow is imported: it reports nothing home, and a server that is down is noticed in seconds, not minutes.
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
+os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
 os.environ.setdefault("MLFLOW_ENABLE_ASYNC_LOGGING", "false")
@@ -33,6 +35,7 @@ os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
 
 CELL_TAG = "augbench.cell"
 DIGEST_TAG = "augbench.digest"
+SQLITE = "sqlite:///"
 REACH_SECONDS = 5
 # Beside these, a trial's seconds and its figures of generated graphs are columns of its CSV.
 TRIAL_COLUMNS = ("fold", "repeat", "status", "accuracy", "balanced_accuracy", "macro_f1", "loss", "labels", "finished")
@@ -52,6 +55,8 @@ class Mirror:
         self._runs: dict[str, dict[str, list[Any]]] = {}  # by experiment and cell; asked for once, kept up by writing
         try:
             _reach(uri)
+            if uri.startswith(SQLITE):
+                _make_store(Path(uri.removeprefix(SQLITE)))
             self.client = MlflowClient(tracking_uri=uri)
             self.client.search_experiments(max_results=1)
         except (MlflowException, OSError, ValueError) as error:
@@ -65,7 +70,7 @@ class Mirror:
         if grid not in self._experiments:
             found = self.client.get_experiment_by_name(grid)
             if found is None:
-                local = self.uri.startswith("sqlite:")
+                local = self.uri.startswith(SQLITE)
                 place = (self.artifacts / quote(grid, safe=" ")).resolve().as_uri() if local else None
                 tags = {"mlflow.experimentKind": "custom_model_development"}  # the UI's word for trainings, not chats
                 self._experiments[grid] = self.client.create_experiment(grid, artifact_location=place, tags=tags)
@@ -201,6 +206,23 @@ def _span(trials: list[Record]) -> tuple[int, int]:
     now = datetime.now(UTC)
     start = min((end - timedelta(seconds=seconds) for end, seconds in ends), default=now)
     return int(start.timestamp() * 1000), int(max((end for end, _ in ends), default=now).timestamp() * 1000)
+
+
+def _make_store(path: Path) -> None:
+    """A new SQLite store in one step: a kill while MLflow makes its tables would leave one that it then refuses.
+
+    Its many small commits wait for the disk each; in memory, where there is such a place, they need not.
+    """
+    from mlflow import MlflowClient
+
+    if path.exists():
+        return
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
+        MlflowClient(tracking_uri=f"{SQLITE}{folder}/mlflow.db").search_experiments(max_results=1)
+        half = path.with_name(f".{path.name}.{os.getpid()}")
+        shutil.copyfile(f"{folder}/mlflow.db", half)
+        os.replace(half, path)
 
 
 def _reach(uri: str) -> None:

@@ -134,6 +134,20 @@ def test_a_store_that_cannot_be_used_is_told_in_seconds(tmp_path: Path) -> None:
     assert time.monotonic() - start < 10
 
 
+def test_a_store_that_was_not_made_to_its_end_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    workspace = Workspace(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr("mlflow.MlflowClient.search_experiments", stop)
+        with pytest.raises(KeyboardInterrupt):
+            Mirror(workspace.tracking_uri, workspace.artifacts)
+    assert list(tmp_path.iterdir()) == []
+    Mirror(workspace.tracking_uri, workspace.artifacts)
+    assert [path.name for path in tmp_path.iterdir()] == ["mlflow.db"]
+
+
 class Server:
     """A real MLflow server on loopback that can be stopped and started again on the same store."""
 
@@ -178,7 +192,11 @@ def server(workspace: Make) -> Iterator[Server]:
 
 
 def test_a_server_that_dies_on_the_way_costs_one_warning_and_sync_completes_it(
-    server: Server, workspace: Make, tools: ModuleType, monkeypatch: pytest.MonkeyPatch
+    server: Server,
+    workspace: Make,
+    tools: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     class WithOutage(local.SerialExecutor):
         """Stops the server after the first cell is complete."""
@@ -201,6 +219,7 @@ def test_a_server_that_dies_on_the_way_costs_one_warning_and_sync_completes_it(
     server.start()
     assert sync_mirror(Workspace(folder), server.uri) == (3, 1)
     assert sync_mirror(Workspace(folder), server.uri) == (0, 4)
+    assert "View run" not in capfd.readouterr().out  # MLflow would print two lines a cell
     reference = Workspace(workspace("reference"))
     sync_mirror(Workspace(folder), reference.tracking_uri)
     mirror = Mirror(server.uri, folder)
