@@ -34,7 +34,7 @@ class RunView:
         self.done = self._at_start = sum(done for done, _ in expected.values())
         self.total = sum(total for _, total in expected.values())
         self._start, self._last_line = time.monotonic(), 0.0
-        self._last = Text("waiting for the first trial", style="dim")
+        self._last = Text("waiting for the first trial" if self.done < self.total else "nothing to run", style="dim")
         self._all = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(bar_width=30),
