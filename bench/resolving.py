@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tempfile
@@ -75,9 +76,11 @@ class Resolver:
 
 
 def _cache_file() -> Path:
+    """One file for each installation: two checkouts on a machine would keep overwriting each other's answers."""
     import platformdirs
 
-    return platformdirs.user_cache_path("augbench", appauthor=False) / "plugins.json"
+    place = hashlib.blake2b(str(Path(__file__).resolve()).encode(), digest_size=6).hexdigest()
+    return platformdirs.user_cache_path("augbench", appauthor=False) / f"plugins-{place}.json"
 
 
 def _read(path: Path) -> dict[str, Any]:
