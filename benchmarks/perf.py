@@ -8,7 +8,6 @@ difference gives the cost of an epoch, and the rest is paid once a trial.
 from __future__ import annotations
 
 import argparse
-import resource
 import statistics
 import subprocess
 import sys
@@ -33,7 +32,7 @@ from bench.registry import UserError
 from bench.trials import TrialRunner
 from benchmarks.plain import METHODS as PLAIN_METHODS
 from benchmarks.plain import train_plainly
-from benchmarks.timing import Side, matmul_rate
+from benchmarks.timing import Side, high_water, matmul_rate
 
 WIDTH, LAYERS = 64, 4
 METHODS = ["none", "dropedge", "dropnode", "softedge", "m-mixup", "gdm-unc"]
@@ -81,7 +80,7 @@ def measure(cell: Cell, runner: TrialRunner, options: argparse.Namespace) -> Row
         work.append(dense_flops(problem))
         sides = {"fast": Side(trainer(FastEngine(), problem), few, options.fast_epochs)}
         if slow:
-            sides["reference"] = Side(trainer(ReferenceEngine(), problem), few, slow)
+            sides["reference"] = Side(trainer(ReferenceEngine(), problem), few, slow, options.patience)
             if cell.augmenter.name in PLAIN_METHODS:
                 sides["plain"] = Side(plain_trainer(problem, cell.augmenter.name), few, slow)
         for _ in range(options.rounds):
@@ -89,7 +88,8 @@ def measure(cell: Cell, runner: TrialRunner, options: argparse.Namespace) -> Row
             for side in sides.values():
                 side.take_turn()
         for name, side in sides.items():
-            found[name].append(side.seconds(epochs))
+            if not side.given_up:
+                found[name].append(side.seconds(epochs))
     fast, once = (statistics.fmean(part) for part in zip(*found["fast"], strict=True))
     reference, plain = (
         statistics.fmean(whole for whole, _ in found[side]) if found[side] else None for side in ("reference", "plain")
@@ -114,7 +114,7 @@ def print_peak_memory(options: argparse.Namespace) -> None:
     cell = cells(options, [dataset], [method], [int(k)])[0]
     problem, _ = TrialRunner(options.data, FastEngine()).problem(cell, Trial(0, 0))
     trainer(FastEngine(), problem)(5)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    print(high_water() / 1024)
 
 
 def cells(
@@ -229,10 +229,11 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--epochs", type=int, default=800)
     parser.add_argument("--few-epochs", type=int, default=4, help="the smaller of the two numbers of epochs measured")
-    parser.add_argument("--fast-epochs", type=int, default=104, help="the larger one of the fast engine")
-    parser.add_argument("--slow-epochs", type=int, default=24, help="that of the slow sides; 0 leaves them out")
-    parser.add_argument("--folds", type=int, default=3)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--fast-epochs", type=int, default=404, help="the larger one of the fast engine")
+    parser.add_argument("--slow-epochs", type=int, default=14, help="that of the slow sides; 0 leaves them out")
+    parser.add_argument("--patience", type=float, default=20.0, help="seconds after which the reference is given up")
+    parser.add_argument("--folds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--plot", type=Path, default=Path("docs/performance-growth.svg"))
     parser.add_argument("--no-memory", action="store_true", help="do not start a process per row for its peak memory")
     parser.add_argument("--no-forecast", action="store_true", help="do not predict the hours of the grid `full`")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
+import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
@@ -23,12 +26,20 @@ class Side:
     train: Callable[[int], object]
     few: int
     many: int
+    patience: float = math.inf  # a side whose few epochs take longer is given up
     short: float = math.inf
     long: float = math.inf
 
+    @property
+    def given_up(self) -> bool:
+        return self.patience < self.short < math.inf
+
     def take_turn(self) -> None:
+        if self.given_up:
+            return
         self.short = min(self.short, core_seconds(lambda: self.train(self.few)))
-        self.long = min(self.long, core_seconds(lambda: self.train(self.many)))
+        if not self.given_up:
+            self.long = min(self.long, core_seconds(lambda: self.train(self.many)))
 
     def seconds(self, epochs: int) -> tuple[float, float]:
         """Of a trial of so many epochs, and what of it is paid once."""
@@ -44,3 +55,12 @@ def matmul_rate(size: int = 768) -> float:
     for _ in range(4):
         torch.mm(a, a, out=out)
     return 8 * size**3 / (time.perf_counter() - start)
+
+
+def high_water() -> int:
+    """KiB that this process has held at most."""
+    status = Path("/proc/self/status")
+    if status.exists():  # getrusage would also count what the parent held when it started this process
+        found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
+        return int(found[1]) if found else 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
