@@ -19,8 +19,8 @@ lint: $(VENV)/.developer
 types: $(VENV)/.developer
 	$(BIN)/mypy
 
-tests: $(VENV)/.developer
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
+tests: $(VENV)/.developer  ## four workers on two cores: many tests wait for servers and processes
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 4
 
 perf: $(VENV)/.installed  ## seconds per trial beside a plain PyG loop, in one run
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/perf.py
