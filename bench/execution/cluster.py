@@ -98,15 +98,25 @@ class DaskExecutor:
                     else:
                         yield [failed_record(job, _died(error)) for job in task.jobs]
                 except (CancelledError, asyncio.CancelledError):
-                    raise UserError(
-                        f"the Dask scheduler {self.address} is gone; "
-                        "what was finished is kept, run the same command again to go on"
-                    ) from None
+                    raise self._gone() from None
+                except Exception as error:
+                    # Whatever a worker makes of a task (one that joined later and lacks a package, say) is its failure.
+                    if self.client.status != "running":
+                        raise self._gone() from error
+                    reason = (
+                        f"its worker could not run it: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+                    )
+                    yield [failed_record(job, reason) for job in task.jobs]
             if not ready:
                 time.sleep(0.05)
             if time.monotonic() - looked > LOOK_EVERY:
                 looked = time.monotonic()
                 self._look_for_workers()
+
+    def _gone(self) -> UserError:
+        return UserError(
+            f"the Dask scheduler {self.address} is gone; what was finished is kept, run the same command again to go on"
+        )
 
     def _submit(self, task: Task, priority: int = 0) -> Any:
         return self.client.submit(run_task, self.settings, task.to_json(), pure=False, priority=priority)

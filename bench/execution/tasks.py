@@ -13,6 +13,7 @@ from bench.cells import Cell, Trial
 from bench.ledger import Record
 from bench.paths import data_root
 from bench.planning import stale_parts
+from bench.registry import unknown
 
 Job = tuple[Cell, Trial]
 
@@ -90,6 +91,8 @@ def _runner(settings: WorkerSettings) -> Callable[[Iterable[Job]], list[Record]]
     if settings not in _RUNNERS:
         from bench.trials import TrialRunner, engines
 
+        if settings.engine not in engines():
+            raise unknown("engine", settings.engine, engines())
         runner = TrialRunner(data_root(settings.data_root), engines()[settings.engine](), settings.device)
         _RUNNERS[settings] = runner.run
     return _RUNNERS[settings]

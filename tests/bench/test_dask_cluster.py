@@ -66,6 +66,12 @@ def test_a_cluster_that_is_there_already_runs_with_its_workers_own_data(
         assert code == 0, out
         assert {record["status"] for record in tools.results(folder).values()} == {"done"}
         assert len(cluster.scheduler_info["workers"]) == 1  # it is not ours to close
+        # A task that a worker cannot even begin is a failure of its trials, not of the run.
+        executor = DaskExecutor(WorkerSettings(None, "fats"), cluster.scheduler_address, 1)
+        cells = Planner(tiny_root, RunRequest.engine).plan(grid)
+        ((record,),) = executor.run([Task(((cells.cells[0], cells.trials[0]),))])
+        assert record["status"] == "failed" and "could not run it: UserError: unknown engine" in record["reason"]
+        executor.close()
         # Workers have BENCH_DATA from when they started; the driver plans with what it is told.
         monkeypatch.setenv("BENCH_DATA", "elsewhere")
         plan = Planner(tiny_root, RunRequest.engine).plan(grid)

@@ -81,3 +81,8 @@ def test_a_worker_with_other_data_refuses(tmp_path: Path, tools: ModuleType) -> 
     work[0]["cell"]["versions"]["dataset"] = "0" * 12
     (record,) = run_task(WorkerSettings(str(tmp_path), RunRequest.engine), work)
     assert record["status"] == "failed" and "is another version" in record["reason"]
+
+
+def test_an_engine_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"unknown engine 'fats'\. Did you mean: fast"):
+        run_task(WorkerSettings(str(tmp_path), "fats"), [])
