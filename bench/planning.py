@@ -12,6 +12,7 @@ from augmenters import AUGMENTERS
 from bench.cells import PROTOCOL, Cell, Training, Trial, preset
 from bench.datasets import cheap_info, load_dataset, resolve_dataset
 from bench.datasets.fingerprints import fingerprint
+from bench.engine import ENGINE_VERSIONS
 from bench.features import resolve_features
 from bench.grids import Grid
 from bench.ledger import LedgerState, Record
@@ -183,6 +184,7 @@ def _versions(augmenter: str, backbone: str, readout: str, engine: str) -> tuple
     versions = {
         "protocol": PROTOCOL,
         "engine": engine,
+        "engine-version": ENGINE_VERSIONS.get(engine),
         "augmenter": AUGMENTERS.entry(augmenter).version,
         "backbone": BACKBONES.entry(backbone).version,
         "readout": READOUTS.entry(readout).version,

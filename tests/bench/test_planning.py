@@ -12,15 +12,18 @@ from types import ModuleType
 import pytest
 
 from augmenters import AUGMENTERS
+from bench import planning
 from bench.cells import Trial
 from bench.datasets import load_dataset
 from bench.datasets.fingerprints import NOTE, fingerprint, known_fingerprint
+from bench.engine import ENGINE_VERSIONS
 from bench.grids import Grid, product
 from bench.ledger import LedgerState
 from bench.planning import Plan, Planner, current_versions, stale_parts
 from bench.registry import Registry, UserError
 from bench.resolving import Resolver
 from bench.sources import source_stamp
+from bench.trials import engines
 
 
 def plan_of(root: Path, *augmenters: str, folds: int = 3, repeats: int = 2, **options: bool) -> Plan:
@@ -86,6 +89,17 @@ def test_a_changed_version_is_a_stale_part(tmp_path: Path) -> None:
     cell["versions"]["augmenter"] = 0
     now = current_versions("none", "gcn", "mean", "reference")
     assert stale_parts(cell) == {"torch": ("1.0", now["torch"]), "augmenter": (0, now["augmenter"])}
+
+
+def test_every_engine_has_a_version_which_is_part_of_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ENGINE_VERSIONS.keys() == engines().keys()
+    before = plan_of(tmp_path, "none").cells[0]
+    planning._versions.cache_clear()
+    monkeypatch.setitem(ENGINE_VERSIONS, "reference", 99)
+    after = plan_of(tmp_path, "none").cells[0]
+    assert after.key != before.key
+    assert stale_parts(before.to_json()) == {"engine-version": (before.versions["engine-version"], 99)}
+    planning._versions.cache_clear()
 
 
 def test_a_plug_in_that_is_gone_is_stale_too(tmp_path: Path) -> None:
