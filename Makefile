@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 WORKSPACE ?= runs
 
-.PHONY: run test lint types tests perf clean
+.PHONY: run test lint types tests soak perf clean
 
 run: $(VENV)/.installed  ## the main job on built-in data: every method once over, with a comparison table
 	$(BIN)/bench run --grid quick --workspace $(WORKSPACE)
@@ -21,6 +21,9 @@ types: $(VENV)/.developer
 
 tests: $(VENV)/.developer  ## four workers on two cores: many tests wait for servers and processes
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 4
+
+soak: $(VENV)/.developer  ## the long forms of the reliability tests, see docs/reliability.md
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m soak --timeout 3600
 
 perf: $(VENV)/.installed  ## seconds per trial beside a plain PyG loop, in one run
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/perf.py
