@@ -161,8 +161,9 @@ class Index:
                 own = value == OWN_SPLITS
                 facts.append((("splits", ""), OWN_SPLITS if own else PUBLISHED))
                 scope = "social datasets" if value.startswith("COLLABORATIVE") else str(cell["dataset"])
-            elif name.endswith("-version"):
-                part = name.removesuffix("-version")
+            elif name == "engine-version":
+                scope = str(cell["versions.engine"])
+            elif (part := name.removesuffix("-version")) in _VERSIONED:
                 scope = str(cell["dataset"] if part == "dataset" else cell[f"{part}.name"])
             elif column.startswith("training.") and name != "preset" and cell["tuned"]:
                 continue  # what was tuned differs by design
@@ -182,7 +183,7 @@ def _is_beside(cell: Mapping[str, Any], name: str, value: str) -> bool:
     if name == "splits":
         social = str(cell["splits"]).startswith("COLLABORATIVE")
         return (value.startswith("COLLABORATIVE") and cell["splits"] == "CHEMICAL") or (value == "CHEMICAL" and social)
-    return name.endswith("-version")
+    return name.removesuffix("-version") in _VERSIONED
 
 
 def _plain(value: Any) -> Any:

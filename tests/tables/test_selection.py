@@ -52,6 +52,19 @@ def test_splits_are_picked_by_family_or_kind(fake: ModuleType) -> None:
     assert held.choose([SOCIAL], "default", Pick({"splits": "stratified"})) == {SOCIAL: None}
 
 
+def test_versions_of_an_engine_do_not_mix(fake: ModuleType) -> None:
+    """Cells as runs write them: they name their engine, which is no plug-in with a label of its own."""
+    old = versions(fake, SOCIAL, engine="fast", **{"engine-version": 1})
+    new = versions(fake, CHEMICAL, engine="fast", **{"engine-version": 2})
+    held = index(fake, (SOCIAL, old), (CHEMICAL, new))
+    keys = held.choose([SOCIAL, CHEMICAL], "default", Pick()).values()
+    with pytest.raises(UserError, match=r"different engine-version of fast \(1, 2\)"):
+        held.check_agreement(keys, Pick())
+    assert held.check_agreement(keys, Pick(mix=frozenset({"engine-version"}))) == ["engine-version: 1, 2"]
+    chosen = held.choose([SOCIAL, CHEMICAL], "default", Pick({"engine-version": "1"}))
+    assert chosen[SOCIAL] and not chosen[CHEMICAL]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
