@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.cells import Trial
-from bench.ledger import Ledger, LedgerState, Record, read_records
+from bench.ledger import Ledger, LedgerState, Record
 from bench.registry import UserError
 from bench.staleness import differences
-from bench.workspace import Workspace
+from bench.workspace import Workspace, records_at
 
 CIRCUMSTANCES = ("seconds", "finished", "provenance")  # of a measurement; not its result
 
@@ -24,18 +24,9 @@ class Merged:
     trials: int
 
 
-def ledger_file(path: Path) -> Path:
-    """The ledger that a workspace, or the path of a ledger itself, stands for."""
-    if path.is_file():
-        return path
-    if path.is_dir():
-        return Workspace(path).existing().ledger
-    raise UserError(f"there is no workspace or ledger {path}; check the path")
-
-
 def merge_ledgers(sources: Sequence[Path], into: Workspace) -> Merged:
     """Add to one workspace what it lacks of the others; all or nothing, and nothing the second time."""
-    states = {path: LedgerState.of(read_records(ledger_file(path))) for path in sources}
+    states = {path: LedgerState.of(records_at(path)) for path in sources}
     into.prepare()
     with Ledger(into.ledger) as ledger:
         refuse_contradictions({into.ledger: ledger.state, **states})

@@ -11,12 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from bench.cells import Cell
-from bench.ledger import LedgerState, Record, read_records
+from bench.ledger import LedgerState, Record
 from bench.planning import Plan
 from bench.staleness import Here
 from bench.summary import mean_and_spread, ordered_trials
 from bench.view import output
-from bench.workspace import Workspace
+from bench.workspace import records_at
 
 PARTS = ("augmenter", "backbone", "readout")
 COUNTED = ("done", "failed", "stale", "missing")
@@ -89,10 +89,9 @@ def _caption(plan: Plan) -> str:
     return f"{trials}, preset {training.preset}, {training.epochs} epochs; {kinds}"
 
 
-def print_status(folder: Path, data: Path, console: Console | None = None) -> None:
-    """One row a cell, the sums, and the failures with their reasons."""
-    workspace, console = Workspace(folder).existing(), console or output()
-    state = LedgerState.of(read_records(workspace.ledger))
+def print_status(source: Path, data: Path, console: Console | None = None) -> None:
+    """One row a cell of a workspace, a ledger or an archive, the sums, and the failures with their reasons."""
+    state, console = LedgerState.of(records_at(source)), console or output()
     planned, here = state.planned(), Here(data)
     sums = dict.fromkeys(COUNTED, 0)
     rows = [["cell", "dataset", "k", "augmenter", "backbone", "readout", *COUNTED, "accuracy"]]

@@ -10,10 +10,10 @@ from pathlib import Path
 from bench.cells import Cell, Trial
 from bench.datasets import cheap_info
 from bench.execution.tasks import Task, WorkerSettings, run_task
-from bench.ledger import LedgerState, Record, read_records
-from bench.merging import ledger_file
+from bench.ledger import LedgerState, Record
 from bench.registry import UserError
 from bench.staleness import Here
+from bench.workspace import records_at
 
 COMPARED = ("accuracy", "balanced_accuracy", "macro_f1", "labels")
 
@@ -50,7 +50,7 @@ class Candidates:
 
     @classmethod
     def of(cls, path: Path, root: Path) -> Candidates:
-        state = LedgerState.of(read_records(ledger_file(path)))
+        state = LedgerState.of(records_at(path))
         fit: list[tuple[Cell, Trial, Record]] = []
         stale, here = 0, Here(root)
         for key in sorted(state.cells):

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.ledger import Record, read_records
 from bench.registry import UserError
 
 
@@ -48,3 +49,16 @@ class Workspace:
         if not self.ledger.is_file():
             raise UserError(f"there is no ledger in {self.root}; run `bench run` first, or name its --workspace")
         return self
+
+
+def records_at(path: Path) -> list[Record]:
+    """The records of a workspace, of a ledger file, or of a published archive (parquet)."""
+    if path.is_dir() or not (path.is_file() or path.suffix):
+        return read_records(Workspace(path).existing().ledger)
+    if not path.is_file():
+        raise UserError(f"there is no workspace, ledger or archive {path}; check the path")
+    if path.suffix != ".parquet":
+        return read_records(path)
+    from tables.archive import read_archive
+
+    return read_archive(path)

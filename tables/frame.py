@@ -10,7 +10,6 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -19,8 +18,6 @@ from bench.registry import UserError
 
 METRICS = ("accuracy", "balanced_accuracy", "macro_f1")
 PARTS = ("augmenter", "backbone", "readout")
-_IDENTITY = ("cell", "fold", "repeat")
-_METADATA = b"augbench"
 
 
 @dataclass
@@ -77,54 +74,82 @@ def flat_cell(record: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
+Trial = dict[str, Any]
+
+
 def _flat_trial(record: Mapping[str, Any]) -> dict[str, Any]:
-    flat = {name: value for name, value in record.items() if name not in ("type", "seconds", "generated")}
+    flat = {name: value for name, value in record.items() if name not in ("type", "seconds", "generated", "curve")}
     for group in ("seconds", "generated"):
         flat |= {f"{group}.{name}": value for name, value in (record.get(group) or {}).items()}
-    number = flat.get("accuracy")
-    if flat["status"] == "done" and not (isinstance(number, int | float) and math.isfinite(number)):
-        flat |= {"status": "failed", "reason": "recorded as done without a finite accuracy"}
     return flat
 
 
+@dataclass
+class Collected:
+    """The ledger's lines by what they describe, retries resolved."""
+
+    cells: dict[str, dict[str, Any]]
+    trials: dict[tuple[str, int, int], Trial]
+    plans: list[dict[str, Any]]
+    planned: dict[str, set[tuple[int, int]]]
+    skipped: list[dict[str, Any]]
+    provenance: list[dict[str, Any]]
+    grids: list[str]
+
+    @classmethod
+    def of(cls, records: Iterable[Mapping[str, Any]]) -> Collected:
+        """In the lines' order; kinds of lines that tables have no use for are passed over."""
+        found = cls({}, {}, [], {}, [], [], [])
+        skipped: dict[str, dict[str, Any]] = {}
+        provenance: dict[str, dict[str, Any]] = {}
+        grids: dict[str, None] = {}
+        for record in records:
+            match record.get("type"):
+                case "cell":
+                    found.cells[record["key"]] = dict(record)
+                case "trial":
+                    found._take(_checked(record))
+                case "plan":
+                    found.plans.append(dict(record))
+                    grids[str(record["grid"])] = None
+                    wanted = {(fold, repeat) for fold in record["folds"] for repeat in record["repeats"]}
+                    for key in record["cells"]:
+                        found.planned.setdefault(key, set()).update(wanted)
+                    for item in record.get("skipped") or []:
+                        skipped[json.dumps(item, sort_keys=True, default=str)] = dict(item)
+                case "provenance":
+                    provenance[record["id"]] = {name: value for name, value in record.items() if name != "type"}
+        for key, fold, repeat in found.trials:
+            found.planned.setdefault(key, set()).add((fold, repeat))
+        orphans = {key for key, *_ in found.trials} - set(found.cells)
+        if orphans:
+            raise UserError(
+                f"the ledger has trials of a cell that it does not describe ({min(orphans)}); restore its 'cell' line"
+            )
+        found.skipped, found.provenance, found.grids = [*skipped.values()], [*provenance.values()], [*grids]
+        return found
+
+    def _take(self, trial: Trial) -> None:
+        identity = trial["cell"], trial["fold"], trial["repeat"]
+        if trial["status"] == "done" or self.trials.get(identity, {}).get("status") != "done":
+            self.trials[identity] = trial
+
+
+def _checked(record: Mapping[str, Any]) -> Trial:
+    number = record.get("accuracy")
+    if record["status"] == "done" and not (isinstance(number, int | float) and math.isfinite(number)):
+        return {**record, "status": "failed", "reason": "recorded as done without a finite accuracy"}
+    return dict(record)
+
+
 def from_records(records: Iterable[Mapping[str, Any]]) -> Results:
-    """Read the ledger's lines, in their order; kinds of lines that tables have no use for are passed over."""
-    cells: dict[str, dict[str, Any]] = {}
-    trials: dict[tuple[Any, ...], dict[str, Any]] = {}
-    planned: dict[str, set[tuple[int, int]]] = {}
-    skipped: dict[str, dict[str, Any]] = {}
-    provenance: dict[str, dict[str, Any]] = {}
-    grids: dict[str, None] = {}
-    for record in records:
-        match record.get("type"):
-            case "cell":
-                cells[record["key"]] = flat_cell(record)
-            case "trial":
-                identity = tuple(record[name] for name in _IDENTITY)
-                trial = _flat_trial(record)
-                if trial["status"] == "done" or trials.get(identity, {}).get("status") != "done":
-                    trials[identity] = trial
-            case "plan":
-                grids[str(record["grid"])] = None
-                wanted = {(fold, repeat) for fold in record["folds"] for repeat in record["repeats"]}
-                for key in record["cells"]:
-                    planned.setdefault(key, set()).update(wanted)
-                for item in record.get("skipped") or []:
-                    skipped[json.dumps(item, sort_keys=True, default=str)] = dict(item)
-            case "provenance":
-                provenance[record["id"]] = {name: value for name, value in record.items() if name != "type"}
-    for key, fold, repeat in trials:
-        planned.setdefault(key, set()).add((fold, repeat))
-    orphans = {key for key, *_ in trials} - set(cells)
-    if orphans:
-        raise UserError(
-            f"the ledger has trials of a cell that it does not describe ({min(orphans)}); restore its 'cell' line"
-        )
+    """The ledger's lines as frames."""
+    found = Collected.of(records)
     return _results(
-        pd.DataFrame.from_dict(cells, orient="index"),
-        pd.DataFrame(list(trials.values())),
-        {key: frozenset(found) for key, found in planned.items()},
-        {"skipped": list(skipped.values()), "provenance": list(provenance.values()), "grids": list(grids)},
+        pd.DataFrame.from_dict({key: flat_cell(cell) for key, cell in found.cells.items()}, orient="index"),
+        pd.DataFrame([_flat_trial(trial) for trial in found.trials.values()]),
+        {key: frozenset(wanted) for key, wanted in found.planned.items()},
+        {"skipped": found.skipped, "provenance": found.provenance, "grids": found.grids},
     )
 
 
@@ -142,65 +167,3 @@ def _results(
         if name not in cells:
             cells[name] = None
     return Results(cells, trials, planned, **rest)
-
-
-def write_parquet(results: Results | Iterable[Mapping[str, Any]], path: Path) -> None:
-    """All trials in one file, one row each, cells' columns beside them; planned ones not yet run are `pending` rows."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    results = results if isinstance(results, Results) else from_records(results)
-    seen = set(zip(results.trials["cell"], results.trials["fold"], results.trials["repeat"], strict=True))
-    pending = [
-        {"cell": key, "fold": fold, "repeat": repeat, "status": "pending"}
-        for key in results.cells.index
-        for fold, repeat in sorted(results.planned.get(key, ()))
-        if (key, fold, repeat) not in seen
-    ]
-    trials = pd.concat([results.trials, pd.DataFrame(pending)], ignore_index=True) if pending else results.trials
-    rows = trials.merge(results.cells, left_on="cell", right_index=True, how="left").convert_dtypes()
-    rest = {"skipped": results.skipped, "provenance": results.provenance, "grids": results.grids}
-    table = pa.Table.from_pandas(rows, preserve_index=False)
-    metadata = {**(table.schema.metadata or {}), _METADATA: json.dumps(rest, default=str).encode()}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table.replace_schema_metadata(metadata), path)
-
-
-def read_parquet(path: Path) -> Results:
-    """The results that `write_parquet` wrote."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise UserError(f"{path} cannot be read as a parquet file of trials ({error}); write it anew") from error
-    metadata = (table.schema.metadata or {}).get(_METADATA)
-    if metadata is None or not {"cell", "status", "dataset"} <= set(table.column_names):
-        raise UserError(f"{path} is not a file of trials; write one from a ledger")
-    rows = table.to_pandas()
-    cell_columns = ["dataset", "features", "splits", "k", "tuned", "tuned_from"]
-    cell_columns += [n for n in rows.columns if n.split(".")[0] in (*PARTS, "training", "versions")]
-    cells = rows.drop_duplicates("cell").set_index("cell")[[n for n in cell_columns if n in rows.columns]]
-    cells.index.name = None
-    planned = {
-        str(key): frozenset(zip(part["fold"].astype(int), part["repeat"].astype(int), strict=True))
-        for key, part in rows.groupby("cell")
-    }
-    trials = rows[rows["status"] != "pending"].drop(columns=[n for n in cells.columns if n in rows.columns])
-    return _results(_plain(cells), _plain(trials.reset_index(drop=True)), planned, json.loads(metadata))
-
-
-def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """Ordinary numbers and Python objects, with None for what is missing in a column of words."""
-    plain = frame.copy()
-    for name in plain.columns:
-        column = plain[name]
-        if pd.api.types.is_bool_dtype(column):
-            plain[name] = column.astype(bool)
-        elif pd.api.types.is_numeric_dtype(column):
-            whole = pd.api.types.is_integer_dtype(column) and not column.isna().any()
-            plain[name] = column.astype("int64" if whole else "float64")
-        else:
-            plain[name] = column.astype(object).where(column.notna(), None)
-    return plain

@@ -13,12 +13,16 @@ if TYPE_CHECKING:
     from bench.verifying import Check
 
 
-def status(workspace: WorkspaceOption = DEFAULT_WORKSPACE, data: DataOption = None) -> None:
+def status(
+    workspace: WorkspaceOption = DEFAULT_WORKSPACE,
+    source: Annotated[Path | None, typer.Option("--from", help="A ledger file or a parquet archive instead.")] = None,
+    data: DataOption = None,
+) -> None:
     """Done, failed, stale and missing trials of each cell in the ledger."""
     from bench.paths import data_root
     from bench.status import print_status
 
-    print_status(workspace, data_root(data))
+    print_status(source or workspace, data_root(data))
 
 
 def why(
@@ -34,7 +38,7 @@ def why(
 
 
 def merge(
-    ledgers: Annotated[list[Path], typer.Argument(help="Workspaces, or ledger files, of separate machines.")],
+    ledgers: Annotated[list[Path], typer.Argument(help="Workspaces, ledger files or archives of separate machines.")],
     into: Annotated[
         Path | None, typer.Option(help="Workspace that takes all of them.", show_default="the first one named")
     ] = None,
@@ -60,7 +64,9 @@ def merge(
 
 
 def verify(
-    source: Annotated[Path, typer.Option("--from", help="A workspace or a ledger file.")] = DEFAULT_WORKSPACE,
+    source: Annotated[
+        Path, typer.Option("--from", help="A workspace, a ledger file or a parquet archive.")
+    ] = DEFAULT_WORKSPACE,
     sample: Annotated[int, typer.Option(min=1, help="How many finished trials to run again.")] = 10,
     seed: Annotated[int, typer.Option(help="Which ones: the same seed chooses the same trials.")] = 0,
     data: DataOption = None,

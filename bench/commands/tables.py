@@ -11,7 +11,7 @@ from bench.commands.options import DEFAULT_WORKSPACE, WorkspaceOption
 from bench.registry import UserError
 
 if TYPE_CHECKING:
-    from tables.frame import Results
+    from bench.ledger import Record
     from tables.grid import Grid, Request
     from tables.selection import Index
 
@@ -105,9 +105,9 @@ def tables(
             figures.save(drawn, folder, "main_exp", ["pdf"])
     _write(folder, texts)
     if export is not None:
-        from tables.frame import write_parquet
+        from tables.archive import write_archive
 
-        write_parquet(index.results, export)
+        write_archive(_records(workspace, source), export)
     console = Console()
     for grid in grids:
         show_grid(grid, console)
@@ -213,21 +213,16 @@ def report(
 
 
 def _index(workspace: Path, source: Path | None) -> Index:
+    from tables.frame import from_records
     from tables.selection import Index
 
-    return Index(_results(workspace, source))
+    return Index(from_records(_records(workspace, source)))
 
 
-def _results(workspace: Path, source: Path | None) -> Results:
-    from bench.ledger import read_records
-    from bench.workspace import Workspace
-    from tables.frame import from_records, read_parquet
+def _records(workspace: Path, source: Path | None) -> list[Record]:
+    from bench.workspace import records_at
 
-    if source is None:
-        return from_records(read_records(Workspace(workspace).existing().ledger))
-    if not source.is_file():
-        raise UserError(f"there is no file {source}; check --from")
-    return read_parquet(source) if source.suffix == ".parquet" else from_records(read_records(source))
+    return records_at(source or workspace)
 
 
 def _requests(

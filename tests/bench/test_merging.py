@@ -11,9 +11,9 @@ import pytest
 
 from bench.commands.ledger import merge
 from bench.ledger import read_records
-from bench.merging import Merged, ledger_file, merge_ledgers
+from bench.merging import Merged, merge_ledgers
 from bench.registry import UserError
-from bench.workspace import Workspace
+from bench.workspace import Workspace, records_at
 
 CELL = {"type": "cell", "key": "c", "dataset": "d", "k": 2, "augmenter": {"name": "none", "label": "none"}}
 PLAN = {"type": "plan", "grid": "g", "cells": ["c"], "folds": [0, 1], "repeats": [0], "skipped": [], "at": "1"}
@@ -44,7 +44,7 @@ def test_trials_of_both_are_in_the_merged_one(ledgers: Callable[..., Path], tool
     assert merge_ledgers([a, b], into) == Merged(1, 2)
     state = tools.state(into.root)
     assert len(state.done("c")) == 2 and len(state.plans) == 1 and set(state.provenance) == {"a", "b"}
-    assert [len(read_records(ledger_file(one))) for one in (a, b)] == [4, 4]  # the sources stay as they are
+    assert [len(records_at(one)) for one in (a, b)] == [4, 4]  # the sources stay as they are
 
 
 def test_merging_twice_or_in_the_other_order_is_the_same(
@@ -123,8 +123,8 @@ def test_the_command_takes_workspaces_and_files_and_merges_into_the_first(
 
 def test_what_cannot_be_merged(ledgers: Callable[..., Path], tmp_path: Path) -> None:
     a = ledgers("a")
-    with pytest.raises(UserError, match="there is no workspace or ledger"):
-        merge([a, tmp_path / "none"], None)
+    with pytest.raises(UserError, match="there is no workspace, ledger or archive"):
+        merge([a, tmp_path / "none.parquet"], None)
     with pytest.raises(UserError, match="there is nothing to merge"):
         merge([a], None)
     with pytest.raises(UserError, match="is a file; give the workspace"):

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from types import ModuleType
 
-import pandas as pd
 import pytest
 
 from bench.registry import UserError
-from tables.frame import from_records, read_parquet, write_parquet
-from tables.selection import Index
+from tables.frame import from_records
 from tables.specs import Coordinate
 
 PLACE = Coordinate("PROTEINS", 10, "none")
@@ -60,34 +57,3 @@ def test_tidy_has_a_row_a_trial_with_its_cell_beside_it(fake: ModuleType) -> Non
     assert len(frame) == 4
     assert set(frame["training.epochs"]) == {800}
     assert set(frame["augmenter"]) == {"none"}
-
-
-def test_parquet_brings_everything_back(fake: ModuleType, tmp_path: Path) -> None:
-    places = [PLACE, Coordinate("IMDB-BINARY", 3, "gdm-acc:encoder=vgsae")]
-    records = fake.ledger(places, folds=3, repeats=2, value=lambda p, f, r: None if f == 2 else fake.accuracy(p, f, r))
-    records = [r for r in records if not (r["type"] == "trial" and r["fold"] == 1)]
-    records += fake.tuned(places[:1], folds=2, repeats=1)
-    records.append(fake.plan([], [0], [0], skipped=[{"cell": "a", "reason": "b"}], grid="x"))
-    before = from_records(records)
-    write_parquet(before, tmp_path / "trials.parquet")
-    after = read_parquet(tmp_path / "trials.parquet")
-    assert after.planned == before.planned
-    assert (after.skipped, after.provenance, after.grids) == (before.skipped, before.provenance, before.grids)
-    for key in before.cells.index:
-        pd.testing.assert_series_equal(after.values(key), before.values(key), check_index_type=False)
-    assert after.trials["status"].value_counts().to_dict() == before.trials["status"].value_counts().to_dict()
-    first, second = Index(before), Index(after)
-    assert set(first.cells) == set(second.cells)
-    assert sorted(first.coordinates(["tuned"])) == sorted(second.coordinates(["tuned"]))
-    for key in first.cells:
-        assert first._facts(first.cells[key]) == second._facts(second.cells[key])
-
-
-def test_a_file_that_holds_no_trials_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "x.parquet"
-    path.write_text("no parquet")
-    with pytest.raises(UserError, match="cannot be read as a parquet file"):
-        read_parquet(path)
-    pd.DataFrame({"a": [1]}).to_parquet(path)
-    with pytest.raises(UserError, match="is not a file of trials"):
-        read_parquet(path)

@@ -113,7 +113,7 @@ def test_compare_prints_and_writes(paper: Path) -> None:
         (("tables", "--where", "colour=red"), "unknown property of cells 'colour'"),
         (("tables", "--preset", "quick"), "no cell has the properties asked for"),
         (("tables", "--settings", "tuned"), "there are no tuned cells yet"),
-        (("tables", "--from", "nowhere.parquet"), "there is no file nowhere.parquet"),
+        (("tables", "--from", "nowhere.parquet"), "there is no workspace, ledger or archive nowhere.parquet"),
         (("tables", "GAE", "Pool", "--strict"), "table Pool has 32 cells without all their trials"),
         (("figures", "--formats", "gif"), "figures cannot be written as 'gif'"),
         (("figures", "--backbone", "gin"), "backbone gin"),
