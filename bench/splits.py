@@ -32,6 +32,7 @@ PUBLISHED = {
 }
 _FILE_STEMS = {"PROTEINS": "PROTEINS_full"}  # same graphs, same order
 SUFFIX = "_splits.json"
+LARGEST_FILE = 2**26  # bytes; the largest published file has less than a hundredth of it
 
 Indices = npt.NDArray[np.int64]
 
@@ -137,6 +138,8 @@ def load_splits(dataset: str, family: str, labels: npt.ArrayLike, root: Path) ->
 def read_splits(path: Path, dataset: str, family: str, size: int | None) -> Splits:
     """A file in Errica et al.'s layout, with everything checked; `size` None takes the file's own word for it."""
     try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise ValueError(f"it is larger than {LARGEST_FILE} bytes")
         outer = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path} is not a readable split file: {error}; fetch or import it again") from error

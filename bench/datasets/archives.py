@@ -86,6 +86,9 @@ def _check_member(archive: Path, member: zipfile.ZipInfo) -> None:
     outside = path.is_absolute() or ".." in path.parts or ":" in member.orig_filename
     if outside or "\0" in member.orig_filename:
         raise UserError(f"{archive} holds the unsafe path {member.orig_filename!r}; nothing was taken from it")
+    # zipfile bounds what it unpacks at once for these two alone; a few bytes of the others can fill the memory.
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise UserError(f"{archive} holds {member.filename!r} packed in a rare way; pack it again with plain zip")
     kind = stat.S_IFMT(member.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
         raise UserError(f"{archive} holds {member.filename!r}, a link or device; nothing was taken from it")

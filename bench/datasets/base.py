@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from bench.registry import UserError
+
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
@@ -45,13 +47,19 @@ class GraphSet:
     @classmethod
     def from_graphs(cls, name: str, graphs: Sequence[Data]) -> GraphSet:
         """Clean copies of the graphs with classes renumbered from 0 in the order of their values."""
+        for number, graph in enumerate(graphs):
+            problem = _problem(graph)
+            if problem:
+                raise UserError(f"{name}: graph {number} {problem}; mend the dataset, or leave that graph out")
         values = np.array([int(graph.y) for graph in graphs], dtype=np.int64)
+        if len(np.unique(values)) < 2:
+            raise UserError(f"{name} has {len(values)} graphs of {len(np.unique(values))} classes; two are needed")
         _, labels = np.unique(values, return_inverse=True)
         labels = labels.astype(np.int64)
         clean = [_cleaned(graph, int(label)) for graph, label in zip(graphs, labels, strict=True)]
         widths = {0 if graph.x is None else int(graph.x.shape[1]) for graph in clean}
         if len(widths) != 1:
-            raise ValueError(f"{name}: graphs have features of different widths: {sorted(widths)}")
+            raise UserError(f"{name}: graphs have features of different widths {sorted(widths)}; make them equal")
         width = widths.pop()
         labels.flags.writeable = False
         fingerprint = _fingerprint(labels, clean, width)
@@ -68,6 +76,28 @@ class Dataset(ABC):
     @abstractmethod
     def load(self, root: Path) -> Sequence[Data]:
         """The graphs, in a fixed order, `y` an integer class; the harness cleans and renumbers them."""
+
+
+def _problem(graph: Data) -> str | None:
+    """What makes a graph useless for training, in words; a dataset may come from anybody."""
+    import torch
+
+    nodes, edges = graph.num_nodes, graph.edge_index
+    if not nodes:
+        return "has no node"
+    if edges is None or edges.dtype != torch.long or edges.dim() != 2 or edges.shape[0] != 2:
+        return "has no edge_index of whole numbers with two rows"
+    if edges.numel() and not 0 <= int(edges.min()) <= int(edges.max()) < nodes:
+        return f"has an edge to a node outside 0..{nodes - 1}"
+    y = torch.as_tensor([] if graph.y is None else graph.y)
+    if y.numel() != 1 or not bool(y.long() == y):
+        return "has no class, a single whole number in y"
+    if graph.x is not None:
+        if graph.x.dim() != 2 or graph.x.shape[0] != nodes:
+            return f"has features of shape {tuple(graph.x.shape)} for {nodes} nodes"
+        if not bool(graph.x.isfinite().all()):
+            return "has a feature that is not a finite number"
+    return None
 
 
 def _cleaned(graph: Data, label: int) -> Data:

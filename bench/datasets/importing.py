@@ -20,7 +20,7 @@ from bench.datasets.tu import read_graphs
 from bench.datasets.tu_files import USED, validate
 from bench.paths import tu_file, tu_folder
 from bench.registry import UserError
-from bench.splits import SUFFIX, dataset_of_file, read_splits, split_file
+from bench.splits import LARGEST_FILE, SUFFIX, dataset_of_file, read_splits, split_file
 
 # sha256 of Errica et al.'s files: diningphil/gnn-comparison, folder data_splits.
 CHECKSUMS = {
@@ -113,6 +113,8 @@ def bring_splits(path: Path, root: Path, family: str | None = None) -> Brought:
     """Check a split file and put it in its place; the family is given, known by its content, or its folder's name."""
     dataset = dataset_of_file(path)
     try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise UserError(f"{path} is larger than {LARGEST_FILE} bytes, too large for splits; get another copy")
         content = path.read_bytes()
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}); check the path") from error

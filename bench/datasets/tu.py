@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import os
+import pickle
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.datasets.base import Dataset, DatasetInfo
 from bench.datasets.catalogue import PAPER_SETS
@@ -48,19 +50,18 @@ def read_graphs(folder: Path) -> list[Data]:
     """The graphs of a set's folder. PyG's reading of the text is kept in `processed`, made anew when it is older."""
     from filelock import FileLock
 
-    if is_processed(folder):
-        return _read(folder, folder / "processed")
+    kept = _kept(folder)
+    if kept is not None:
+        return kept
     validate(folder / "raw", folder.name)
     try:
         with FileLock(folder.parent / f".{folder.name}.lock"):
-            if not is_processed(folder):  # another process may have done it meanwhile
-                shutil.rmtree(folder / "processed", ignore_errors=True)
-            return _read(folder, folder / "processed")
+            return _kept(folder) or _keep(folder)  # another process may have made it meanwhile
     except OSError as error:
         if error.errno not in _UNWRITABLE:
             raise
         with tempfile.TemporaryDirectory(prefix="augbench-") as temporary:
-            return _read(folder, Path(temporary))
+            return _make(folder, Path(temporary))
 
 
 def is_processed(folder: Path) -> bool:
@@ -71,8 +72,33 @@ def is_processed(folder: Path) -> bool:
     return all(path.stat().st_mtime_ns <= made for path in (folder / "raw").glob(f"{folder.name}_*.txt"))
 
 
-def _read(folder: Path, processed: Path) -> list[Data]:
-    import torch
+def _kept(folder: Path) -> list[Data] | None:
+    """The reading that is kept, or nothing where there is none, or none that fits; then the text is read again."""
+    if not is_processed(folder):
+        return None
+    try:
+        return _load(folder / "processed")
+    except (ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError):
+        return None
+    except pickle.UnpicklingError:  # also what asks to run code: a data root may come from anywhere
+        return None
+
+
+def _keep(folder: Path) -> list[Data]:
+    """Read the text and put the reading in its place in one step, whatever was there."""
+    place = folder / "processed"
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
+        made = Path(temporary) / "processed"
+        graphs = _make(folder, made)
+        if place.is_symlink():
+            place.unlink()
+        shutil.rmtree(place, ignore_errors=True)
+        os.rename(made, place)
+    return graphs
+
+
+def _make(folder: Path, processed: Path) -> list[Data]:
+    """Let PyG read the text files and write its reading to a folder that is ours and empty."""
     from torch_geometric.datasets import TUDataset
 
     class LocalSet(TUDataset):
@@ -85,12 +111,52 @@ def _read(folder: Path, processed: Path) -> list[Data]:
         def download(self) -> None:
             raise UserError(f"{folder.name} is incomplete in {folder.parent}; import or fetch it again")
 
-    found = LocalSet(str(folder.parent), folder.name, use_node_attr=False, use_edge_attr=False)
-    ends = found.slices["edge_index"]
-    # PyG's reader counts edges up to the last graph that has one; the others have none.
-    missing = len(found.slices["y"]) - len(ends)
-    found.slices["edge_index"] = torch.cat([ends, ends[-1:].expand(missing)])
-    graphs = [found[number] for number in range(len(found))]
+    try:
+        LocalSet(str(folder.parent), folder.name)
+        graphs = _load(processed)
+    except UserError:
+        raise
+    except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(
+            f"{folder.name} cannot be read by PyG ({type(error).__name__}: {reason}); "
+            f"check the files in {folder / 'raw'}, or get another copy"
+        ) from error
     if graphs[0].y.is_floating_point():
         raise UserError(f"{folder.name} has graph_attributes, a regression set; give a classification set")
     return graphs
+
+
+def _load(processed: Path) -> list[Data]:
+    """What PyG wrote, without what it would do: fall back to a load that runs any code found in the file."""
+    import torch
+    import torch_geometric.data  # noqa: F401  makes its classes known to torch as safe to load
+
+    data, slices, sizes, *_ = torch.load(processed / "data.pt", weights_only=True)
+    return _separated(data, slices, sizes)
+
+
+def _separated(data: Mapping[str, Any], slices: Mapping[str, Any], sizes: Mapping[str, int]) -> list[Data]:
+    """Graph by graph, checked: an index that leads elsewhere would be read from foreign memory."""
+    import torch
+    from torch_geometric.data import Data
+
+    y, edges, x = data["y"], data["edge_index"], data.get("x")
+    nodes = torch.tensor(data["_num_nodes"]) if x is None else slices["x"].diff()
+    ends = slices["edge_index"]
+    # PyG's reader counts edges up to the last graph that has one; the others have none.
+    ends = torch.cat([ends, ends[-1:].expand(len(y) + 1 - len(ends))])
+    whole = len(nodes) == len(y) == len(ends) - 1 > 0 and int(nodes.min()) >= 0 and edges.dtype == torch.long
+    counts = ends.diff()
+    if not whole or int(ends[0]) or int(counts.min()) < 0 or edges.shape != (2, int(ends[-1])):
+        raise ValueError("the parts have other lengths than the graphs")
+    if torch.any(edges < 0) or torch.any(edges >= nodes.repeat_interleave(counts)):
+        raise ValueError("an edge leads to a node that is not there")
+    each_x: Sequence[Any] = [None] * len(y)
+    if x is not None:
+        each_x = x[:, sizes["num_node_attributes"] :].split(nodes.tolist())  # labels alone are part of the protocol
+    each_edges = edges.split(counts.tolist(), dim=1)
+    return [
+        Data(x=part, edge_index=own, y=label, num_nodes=count)
+        for part, own, label, count in zip(each_x, each_edges, y.split(1), nodes.tolist(), strict=True)
+    ]
