@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 from augmenters.base import Augmenter, Context, EmbeddingAugmenter, GraphAugmenter
 from augmenters.dropedge import DropEdge
 from bench.cells import Training
+from bench.engine.fast import dropout
 from bench.engine.fast import engine as fast
 from bench.engine.fast.engine import FastEngine
 from bench.engine.fast.loop import train
@@ -20,7 +21,7 @@ from bench.engine.fast.parameters import Parameters
 from bench.engine.problem import Fitted, Problem
 from bench.engine.reference import ReferenceEngine
 from bench.registry import UserError
-from models.fit import Diverged
+from models.fit import Diverged, own_stream
 
 Make = Callable[..., Any]
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -49,7 +50,8 @@ def assert_same_training(task: Problem, tolerance: float = 1e-7) -> None:
 @pytest.mark.parametrize("augmenter", ["none", "dropnode", "m-mixup", "gdm-complete"])
 def test_bitwise_the_same_whatever_is_trained_beside(problem: Make, augmenter: str) -> None:
     def tasks() -> list[Problem]:
-        return [problem(augmenter, seed=seed, backbone=name) for seed, name in enumerate(["gcn", "gat", "gin"])]
+        names = ["gcn", "gat", "gin:dropout=0.3"]
+        return [problem(augmenter, seed=seed, backbone=name) for seed, name in enumerate(names)]
 
     together = [weights(result) for result in FastEngine().fit(tasks())]
     turned = [weights(result) for result in FastEngine().fit(tasks()[::-1])][::-1]
@@ -102,10 +104,53 @@ class DropFromTheEnd(DropEdge):
         return [torch.arange(graph.num_edges) < graph.num_edges // 2 for graph in graphs]
 
 
-@pytest.mark.parametrize("augmenter", [EveryOtherEdge(), Shrink(), DropFromTheEnd(), DropEdge(features="recompute")])
+class TorchDrawn(EveryOtherEdge):
+    """A third party's augmenter that draws from torch's stream, as dropout does."""
+
+    def draw(self, graphs: Sequence[Data], rng: np.random.Generator, context: Context) -> list[int]:
+        return torch.randint(2, (len(graphs),)).tolist()
+
+
+class TorchShrink(Shrink):
+    def draw(self, graphs: Sequence[Data], rng: np.random.Generator, context: Context) -> float:
+        return float(torch.rand(()))
+
+
+THIRD_PARTIES = [EveryOtherEdge(), Shrink(), DropFromTheEnd(), DropEdge(features="recompute")]
+THIRD_PARTIES += [TorchDrawn(), TorchShrink()]
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "gcn:dropout=0.4"])
+@pytest.mark.parametrize("augmenter", THIRD_PARTIES, ids=lambda augmenter: type(augmenter).__name__)
 @pytest.mark.usefixtures("double")
-def test_methods_of_third_parties(problem: Make, augmenter: Augmenter) -> None:
-    assert_same_training(problem(augmenter))
+def test_methods_of_third_parties(problem: Make, augmenter: Augmenter, backbone: str) -> None:
+    assert_same_training(problem(augmenter, backbone=backbone))
+
+
+@pytest.mark.parametrize("p", [0.05, 0.5, 0.99])
+@pytest.mark.parametrize("augmenter", ["none", "dropnode"])
+@pytest.mark.parametrize("same_generator", [True, False])
+def test_masks_are_those_of_torch(
+    problem: Make, augmenter: str, p: float, same_generator: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether torch's generator is the one that the engine knows, or, as on other processors, not."""
+    if same_generator and not dropout.same_draws_as_torch():
+        pytest.skip("torch draws with another generator on this processor")
+    monkeypatch.setattr(dropout, "same_draws_as_torch", lambda: same_generator)
+    seen: list[torch.Tensor] = []
+    draw = dropout.Dropout.draw
+
+    def watched(self: dropout.Dropout, factors: torch.Tensor) -> None:
+        draw(self, factors)
+        seen.append(factors.clone() if self.nodes is None else factors[self.nodes])
+
+    monkeypatch.setattr(dropout.Dropout, "draw", watched)
+    task = problem(augmenter, backbone=f"gcn:dropout={p},layers=2", epochs=3)
+    fast.fit_fast(task)
+    assert len(seen) == 6
+    with own_stream(task.augment_seed):
+        for factors in seen:
+            assert torch.equal(factors, torch.nn.functional.dropout(torch.ones(factors.shape), p))
 
 
 @pytest.mark.parametrize("augmenter", ["none", "dropedge", "m-mixup"])
@@ -142,10 +187,6 @@ def assert_falls_back(task: Problem) -> None:
     slow = weights(ReferenceEngine().fit([task])[0])
     torch.manual_seed(0)
     assert torch.equal(weights(FastEngine().fit([task])[0]), slow)
-
-
-def test_dropout_falls_back_to_the_reference(problem: Make) -> None:
-    assert_falls_back(problem(backbone="gcn:dropout=0.5"))
 
 
 def test_best_validation_epoch_falls_back_to_the_reference(problem: Make, some_graphs: Make) -> None:

@@ -12,7 +12,7 @@ import torch
 from torch_geometric.data import Data
 
 from augmenters import AUGMENTERS
-from augmenters.base import Context, GraphAugmenter
+from augmenters.base import Augmenter, Context, GraphAugmenter
 from bench.engine.fast import engine as fast
 from bench.engine.problem import Fitted, Problem
 from bench.engine.reference import ReferenceEngine
@@ -89,7 +89,25 @@ def single(part: torch.Tensor) -> torch.Tensor:
 
 
 METHODS = ["blend", *AUGMENTERS.names()]
+
+
+def dropping(backbone: str) -> str:
+    """The backbone with dropout of 0.4."""
+    return f"{backbone}{',' if ':' in backbone else ':'}dropout=0.4"
+
+
 KEPT: dict[str, Any] = {}  # what the methods of one trial share: auto-encoders serve every backbone and readout
+
+
+def prepared(augmenter: str, backbone: str) -> tuple[Augmenter, float]:
+    """The method by name, and how closely both engines agree with it."""
+    chosen = Blend() if augmenter == "blend" else AUGMENTERS.create(augmenter)
+    if "gat" in backbone and chosen.weighted:
+        pytest.skip("attention refuses edge weights")
+    if augmenter.startswith(("gdm", "g-mixup")):
+        chosen = InDouble(chosen, weight=0.5)
+    # With double features the reference still sums soft degrees in single precision.
+    return chosen, 1e-4 if augmenter == "softedge" else 1e-7
 
 
 @pytest.mark.parametrize("readout", READOUT_NAMES)
@@ -97,14 +115,18 @@ KEPT: dict[str, Any] = {}  # what the methods of one trial share: auto-encoders 
 @pytest.mark.parametrize("augmenter", METHODS)
 @pytest.mark.usefixtures("double")
 def test_same_weights_as_the_reference(problem: Make, augmenter: str, backbone: str, readout: str) -> None:
-    chosen = Blend() if augmenter == "blend" else AUGMENTERS.create(augmenter)
-    if "gat" in backbone and chosen.weighted:
-        pytest.skip("attention refuses edge weights")
-    if augmenter.startswith(("gdm", "g-mixup")):
-        chosen = InDouble(chosen, weight=0.5)
-    # With double features the reference still sums soft degrees in single precision.
-    tolerance = 1e-4 if augmenter == "softedge" else 1e-7
+    chosen, tolerance = prepared(augmenter, backbone)
     assert_same_training(problem(chosen, backbone=backbone, readout=readout, shared=KEPT), tolerance)
+
+
+@pytest.mark.parametrize("backbone", BACKBONE_NAMES)
+@pytest.mark.parametrize("place", range(len(METHODS)), ids=METHODS)
+@pytest.mark.usefixtures("double")
+def test_same_weights_with_dropout(problem: Make, place: int, backbone: str) -> None:
+    """The same masks from the same seed; readouts take turns."""
+    chosen, tolerance = prepared(METHODS[place], backbone)
+    readout = READOUT_NAMES[(place + BACKBONE_NAMES.index(backbone)) % 3]
+    assert_same_training(problem(chosen, backbone=dropping(backbone), readout=readout, shared=KEPT), tolerance)
 
 
 @pytest.mark.parametrize("readout", READOUT_NAMES)
@@ -138,6 +160,7 @@ def test_same_weights_with_near_complete_graphs(
     for graph in graphs[::2]:
         graph.x = torch.randn(graph.x.shape)
     assert_same_training(problem("none", graphs, backbone=backbone))
+    assert_same_training(problem("none", graphs, backbone=dropping(backbone)))
 
 
 @pytest.mark.parametrize("backbone", ["gcn", "gat"])
@@ -174,7 +197,7 @@ def test_single_precision_differs_as_little_as_renumbered_nodes(problem: Make, b
 @pytest.mark.usefixtures("double")
 def test_same_pretraining_as_the_reference(some_graphs: Make) -> None:
     graphs = some_graphs(1)
-    for backbone in BACKBONE_NAMES:
+    for backbone in [*BACKBONE_NAMES, "gcn:dropout=0.4"]:
         slow = class_probabilities(graphs, 2, epochs=20, seed=3, backbone=backbone)
         quick = fast.fast_class_probabilities(graphs, 2, epochs=20, seed=3, backbone=backbone)
         torch.testing.assert_close(quick, slow)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from bench.engine.fast.classes import Classes
 from bench.engine.fast.dense import through_relu
+from bench.engine.fast.dropout import Dropout, Mask
 from bench.engine.fast.graphs import Joined
 from bench.engine.fast.parameters import Parameters
 from bench.engine.fast.product import Bag, Rows, cheapest_rows, multiply, multiply_transposed, numbered, transpose
@@ -54,7 +55,15 @@ class Entries:
 class AttentionLayer:
     """out_i = ReLU(b + sum_j a_ij W h_j), a = softmax over j of leaky(att_src . W h_j + att_dst . W h_i)."""
 
-    def __init__(self, parameters: Parameters, name: str, entries: Entries, columns: int, rows: int) -> None:
+    def __init__(
+        self,
+        parameters: Parameters,
+        name: str,
+        entries: Entries,
+        columns: int,
+        rows: int,
+        dropout: Dropout | None,
+    ) -> None:
         weight, gradient = parameters.weight, parameters.gradient
         self.weight, self.weight_gradient = weight[f"{name}.lin.weight"], gradient[f"{name}.lin.weight"]
         self.send, self.send_gradient = weight[f"{name}.att_src"], gradient[f"{name}.att_src"]
@@ -65,6 +74,7 @@ class AttentionLayer:
         self.cube = self.projected.view(columns, self.heads, self.depth)
         self.table = self.projected.view(columns * self.heads, self.depth)
         self.out = torch.empty(rows, self.heads * self.depth)
+        self.mask = Mask(dropout, rows, self.heads * self.depth) if dropout else None
         self.score = self.attention = self.bias
 
     def forward(self, x: Rows) -> Tensor:
@@ -77,11 +87,13 @@ class AttentionLayer:
         weight.sub_(entries.largest(weight).index_select(0, entries.row)).exp_()
         self.attention = weight.div_(entries.total(weight).index_select(0, entries.row))
         entries.bag.values = self.attention
-        return torch.add(entries.bag(self.table).view(self.out.shape), self.bias, out=self.out).relu_()
+        torch.add(entries.bag(self.table).view(self.out.shape), self.bias, out=self.out).relu_()
+        return self.out if self.mask is None else self.mask.forward(self.out)
 
     def backward(self, gradient: Tensor, x: Rows, wanted: bool) -> Tensor | None:
-        """Weight gradients from that of the output before its ReLU; that of x if it is wanted."""
+        """Weight gradients from that of the output (which is overwritten); that of x if it is wanted."""
         entries, columns = self.entries, self.cube.shape[0]
+        through_relu(gradient if self.mask is None else self.mask.backward(gradient), self.out)
         torch.sum(gradient, 0, out=self.bias_gradient)
         by_row = gradient.view(-1, self.depth)
         by_entry = entry_gradients(by_row, self.table, entries.bag.index, entries.bag.offsets, entries.row_index, 0)
@@ -110,7 +122,14 @@ class AttentionStack:
         self.first, self.layers = first, layers
 
     @classmethod
-    def of(cls, joined: Joined, classes: Sequence[Classes], parameters: Parameters, heads: int) -> AttentionStack:
+    def of(
+        cls,
+        joined: Joined,
+        classes: Sequence[Classes],
+        parameters: Parameters,
+        heads: int,
+        dropout: Dropout | None,
+    ) -> AttentionStack:
         nodes = len(joined.x)
         counts = sp.csr_array(joined.edges + sp.eye_array(nodes, format="csr"))
         made: dict[tuple[int, int], Entries] = {}  # layers over the same classes share their entries
@@ -121,7 +140,7 @@ class AttentionStack:
                 merged = sp.csr_array(counts[after.stand_in] @ before.members())
                 made[key] = Entries(merged, before.of_node[after.stand_in], heads)
             name = f"backbone.convs.{i}"
-            layers.append(AttentionLayer(parameters, name, made[key], before.count, after.count))
+            layers.append(AttentionLayer(parameters, name, made[key], before.count, after.count, dropout))
         features = sp.csr_array(joined.x[classes[0].stand_in].astype(np.float64))
         return cls(cheapest_rows(features), layers)
 
@@ -135,6 +154,6 @@ class AttentionStack:
         for i in reversed(range(len(self.layers))):
             layer = self.layers[i]
             x = self.layers[i - 1].out if i else self.first
-            needed = layer.backward(through_relu(gradient, layer.out), x, wanted=i > 0)
+            needed = layer.backward(gradient, x, wanted=i > 0)
             if needed is not None:
                 gradient = needed

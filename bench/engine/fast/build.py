@@ -11,6 +11,7 @@ from bench.engine.fast.aggregation import Kind
 from bench.engine.fast.attention import AttentionStack
 from bench.engine.fast.classes import each_alone, refine
 from bench.engine.fast.convolution import ConvolutionStack
+from bench.engine.fast.dropout import Dropout
 from bench.engine.fast.graphs import NotFast, join
 from bench.engine.fast.network import Network, Stack
 from bench.engine.fast.parameters import Parameters
@@ -30,13 +31,16 @@ def check_model(model: GraphClassifier) -> None:
         raise NotFast(f"backbone {type(backbone).__name__}")
     if type(model.readout) not in READOUTS:
         raise NotFast(f"readout {type(model.readout).__name__}")
-    if backbone.dropout > 0:
-        raise NotFast(f"dropout={backbone.dropout}")
 
 
 def heads_of(model: GraphClassifier) -> int | None:
     """The number of attention heads, None for a backbone without attention."""
     return model.backbone.heads if isinstance(model.backbone, GAT) else None
+
+
+def dropout_of(model: GraphClassifier, seed: int, alone: bool) -> Dropout | None:
+    """What draws the backbone's masks (`alone`: nobody else uses torch's stream), None where nothing is dropped."""
+    return Dropout(model.backbone.dropout, seed, alone) if model.backbone.dropout > 0 else None
 
 
 def fixed_network(
@@ -45,20 +49,25 @@ def fixed_network(
     graphs: Sequence[Data],
     targets: Tensor,
     weights: Tensor,
+    dropout: Dropout | None,
     merge: bool = True,
 ) -> Network:
-    """The network of a training set that stays the same; `merge` pays when it serves many steps."""
+    """The network of a training set that stays the same; `merge` pays when it serves many steps.
+
+    Dropout tells equal nodes apart, so with it nothing is merged.
+    """
     heads, width, layers = heads_of(model), model.backbone.out_channels, len(model.backbone.convs)
     if heads and any(graph.get("edge_weight") is not None for graph in graphs):
         raise NotFast("edge weights, which attention refuses")
     joined = join(graphs, whole=heads is not None)
     kind = KINDS.get(type(model.backbone))
     nodes = each_alone(len(joined.x))
-    classes = refine(joined, layers, by_degree=kind == "gcn") if merge else [nodes] * (layers + 1)
+    alike = merge and dropout is None
+    classes = refine(joined, layers, by_degree=kind == "gcn") if alike else [nodes] * (layers + 1)
     stack: Stack
     if kind is None:
-        stack = AttentionStack.of(joined, classes, parameters, heads or 1)
+        stack = AttentionStack.of(joined, classes, parameters, heads or 1, dropout)
     else:
-        stack = ConvolutionStack.of(kind, joined, classes, parameters, width)
+        stack = ConvolutionStack.of(kind, joined, classes, parameters, width, dropout)
     readout = pooling(READOUTS[type(model.readout)], joined.sizes, classes[-1], width)
     return Network(parameters, stack, readout, targets, weights)

@@ -17,6 +17,7 @@ from torch import Tensor
 from bench.engine.fast.aggregation import Kind, layer_matrix, node_matrix
 from bench.engine.fast.classes import Classes
 from bench.engine.fast.dense import Affine, Linear, through_relu
+from bench.engine.fast.dropout import Dropout, Mask
 from bench.engine.fast.graphs import Joined
 from bench.engine.fast.parameters import Parameters
 from bench.engine.fast.product import BothWays, Factored, Half, Rows, cheapest_rows
@@ -43,15 +44,18 @@ class Workspace:
 
 
 class Layer:
-    """What all layers end with: ReLU, and in GIN a second linear map with its own ReLU."""
+    """What all layers end with: ReLU, in GIN a second linear map with its own ReLU, dropout if there is one."""
 
-    def __init__(self, kind: Kind, parameters: Parameters, number: int, rows: int, work: Workspace) -> None:
+    def __init__(
+        self, kind: Kind, parameters: Parameters, number: int, rows: int, work: Workspace, dropout: Dropout | None
+    ) -> None:
         names, bias, second = NAMES[kind]
         prefix = f"backbone.convs.{number}"
         self.affine = Affine(parameters, [f"{prefix}.{name}" for name in names], f"{prefix}.{bias}")
         self.second = Linear(parameters, f"{prefix}.{second}") if second else None
         self.output = torch.empty(rows, work.width) if second else torch.empty(0)
         self.hidden = self.output
+        self.mask = Mask(dropout, rows, work.width) if dropout else None
         self.gradient_rows = work.rows(0, rows)  # where the layer above writes the gradient of the output
 
     def finish(self, before_relu: Tensor) -> Tensor:
@@ -60,10 +64,12 @@ class Layer:
         else:
             self.hidden = before_relu.relu_()
             self.second.forward(self.hidden, self.output).relu_()
-        return self.output
+        return self.output if self.mask is None else self.mask.forward(self.output)
 
     def unfinish(self, gradient: Tensor, out: Tensor) -> Tensor:
         """The gradient before the first ReLU, written to `out`."""
+        if self.mask is not None:
+            self.mask.backward(gradient)
         if self.second is None:
             return through_relu(gradient, self.output, out)
         self.second.backward(through_relu(gradient, self.output), self.hidden, out)
@@ -74,9 +80,15 @@ class FirstLayer(Layer):
     """Over Q_1 X, which is made beforehand."""
 
     def __init__(
-        self, kind: Kind, parameters: Parameters, inputs: tuple[Rows, ...], rows: int, work: Workspace
+        self,
+        kind: Kind,
+        parameters: Parameters,
+        inputs: tuple[Rows, ...],
+        rows: int,
+        work: Workspace,
+        dropout: Dropout | None,
     ) -> None:
-        super().__init__(kind, parameters, 0, rows, work)
+        super().__init__(kind, parameters, 0, rows, work, dropout)
         self.inputs = inputs
         self.before_relu, self.scratch = torch.empty(rows, work.width), work.rows(1, rows)
 
@@ -90,9 +102,17 @@ class FirstLayer(Layer):
 class NextLayer(Layer):
     """ReLU(Q (h W) + b), with Q, further weights' places and the bias in one matrix."""
 
-    def __init__(self, kind: Kind, parameters: Parameters, number: int, matrix: BothWays, work: Workspace) -> None:
+    def __init__(
+        self,
+        kind: Kind,
+        parameters: Parameters,
+        number: int,
+        matrix: BothWays,
+        work: Workspace,
+        dropout: Dropout | None,
+    ) -> None:
         rows = matrix.backward.columns
-        super().__init__(kind, parameters, number, rows, work)
+        super().__init__(kind, parameters, number, rows, work, dropout)
         parts = len(self.affine.weights)
         self.before = (matrix.forward.columns - 1) // parts
         source = work.rows(1, matrix.forward.columns + matrix.forward.sums)
@@ -136,18 +156,25 @@ class ConvolutionStack:
         first_rows: int,
         matrices: Sequence[BothWays],
         width: int,
+        dropout: Dropout | None,
     ) -> None:
         work = Workspace(width)
         work.reserve(first_rows)
         for matrix in matrices:
             for way in (matrix.forward, matrix.backward):
                 work.reserve(way.columns + way.sums)
-        self.first = FirstLayer(kind, parameters, first, first_rows, work)
-        self.rest = [NextLayer(kind, parameters, i + 1, matrix, work) for i, matrix in enumerate(matrices)]
+        self.first = FirstLayer(kind, parameters, first, first_rows, work, dropout)
+        self.rest = [NextLayer(kind, parameters, i + 1, matrix, work, dropout) for i, matrix in enumerate(matrices)]
 
     @classmethod
     def of(
-        cls, kind: Kind, joined: Joined, classes: Sequence[Classes], parameters: Parameters, width: int
+        cls,
+        kind: Kind,
+        joined: Joined,
+        classes: Sequence[Classes],
+        parameters: Parameters,
+        width: int,
+        dropout: Dropout | None,
     ) -> ConvolutionStack:
         nodes = node_matrix(joined, kind)
         made: dict[tuple[int, int], BothWays] = {}  # layers over the same classes share their matrix
@@ -158,7 +185,7 @@ class ConvolutionStack:
                 made[key] = BothWays.of(layer_matrix(nodes, kind, before, after).with_bias())
             matrices.append(made[key])
         first = first_input(kind, nodes, joined, classes)
-        return cls(kind, parameters, first, classes[1].count, matrices, width)
+        return cls(kind, parameters, first, classes[1].count, matrices, width, dropout)
 
     def forward(self) -> Tensor:
         """Node embeddings after the last layer."""

@@ -10,8 +10,8 @@ from torch_geometric.data import Data
 
 from augmenters.base import generator
 from bench.engine.augmentation import Stopwatch, generated_figures, make_context, offline_set
-from bench.engine.fast.build import check_model, fixed_network
-from bench.engine.fast.epochs import steps
+from bench.engine.fast.build import check_model, dropout_of, fixed_network
+from bench.engine.fast.epochs import leaves_torch_alone, steps
 from bench.engine.fast.graphs import NotFast
 from bench.engine.fast.loop import train
 from bench.engine.fast.parameters import Parameters
@@ -19,7 +19,7 @@ from bench.engine.problem import Fitted, Problem, curve_epochs, label_rows
 from bench.engine.reference import fit_problem
 from bench.registry import Choice
 from models.classifier import build_classifier
-from models.fit import class_probabilities
+from models.fit import class_probabilities, own_stream, predict
 
 
 class FastEngine:
@@ -59,9 +59,11 @@ def fit_fast(problem: Problem) -> Fitted:
     rng, context = generator(problem.augment_seed), make_context(problem, fast_class_probabilities)
     fixed = offline_set(problem, rng, context)
     watch.lap("augment")
-    with torch.no_grad():
+    with torch.no_grad(), own_stream(problem.augment_seed):
         parameters = Parameters(model, problem.training.lr, problem.training.weight_decay)
-        losses = train(parameters, steps(problem, model, parameters, fixed, rng, context), problem.training.epochs)
+        dropout = dropout_of(model, problem.augment_seed, leaves_torch_alone(problem.augmenter))
+        networks = steps(problem, model, parameters, fixed, rng, context, dropout)
+        losses = train(parameters, networks, problem.training.epochs)
         parameters.store(model)
     watch.lap("train")
     figures = generated_figures(problem, fixed.generated, context)
@@ -83,12 +85,16 @@ def fast_class_probabilities(
     model = build_classifier(backbone, readout, graphs[0].num_node_features, num_classes, seed)
     try:
         check_model(model)
-        with torch.no_grad():
+        with torch.no_grad(), own_stream(seed):
             parameters = Parameters(model, lr)
             targets = label_rows(graphs, num_classes)
-            network = fixed_network(model, parameters, graphs, targets, torch.ones(len(graphs)))
+            dropout = dropout_of(model, seed, alone=True)
+            network = fixed_network(model, parameters, graphs, targets, torch.ones(len(graphs)), dropout)
             train(parameters, ((network, None) for _ in range(epochs)), epochs)
-            return network.forward().softmax(dim=1)
+            if not model.backbone.dropout:
+                return network.forward().softmax(dim=1)
+            parameters.store(model)
+        return predict(model, graphs)
     except NotFast:
         return class_probabilities(
             graphs, num_classes, epochs=epochs, seed=seed, backbone=backbone, readout=readout, lr=lr

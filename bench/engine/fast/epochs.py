@@ -12,10 +12,11 @@ from numpy.random import Generator
 from torch import Tensor
 from torch_geometric.data import Data
 
-from augmenters.base import Context, EmbeddingAugmenter, GraphAugmenter
+from augmenters.base import Augmenter, Context, EmbeddingAugmenter, GraphAugmenter
 from augmenters.dropedge import DropEdge
 from augmenters.dropnode import DropNode
 from augmenters.functional import number_edges
+from augmenters.m_mixup import MMixup
 from augmenters.softedge import SoftEdge
 from bench.engine.augmentation import generate
 from bench.engine.fast.attention import AttentionLayer, AttentionStack, Entries
@@ -23,6 +24,7 @@ from bench.engine.fast.build import KINDS, READOUTS, fixed_network, heads_of
 from bench.engine.fast.changing import ChangingConvolution, Pattern
 from bench.engine.fast.classes import each_alone
 from bench.engine.fast.convolution import ConvolutionStack
+from bench.engine.fast.dropout import Dropout
 from bench.engine.fast.graphs import NotFast
 from bench.engine.fast.mixing import Mixing, draw_mixing
 from bench.engine.fast.network import Network, Stack
@@ -44,22 +46,23 @@ def steps(
     fixed: Augmented,
     rng: Generator,
     context: Context,
+    dropout: Dropout | None,
 ) -> Iterator[tuple[Network, Mixing | None]]:
     """The network of each epoch, and the mix of its embeddings if there is one."""
     augmenter, epochs = problem.augmenter, problem.training.epochs
     if isinstance(augmenter, GraphAugmenter) and augmenter.when == "epoch":
-        # Their subclasses may draw or apply in another way, so only the classes themselves are taken.
-        if type(augmenter) in get_args(Thinning) and augmenter.features == "carry":
-            changing = Changing(model, parameters, problem, cast(Thinning, augmenter))
+        if thins_out(augmenter):
+            changing = Changing(model, parameters, problem, cast(Thinning, augmenter), dropout)
             for _ in range(epochs):
                 changing.redraw(rng)
                 yield changing.network, None
             return
         for _ in range(epochs):
             data = training_set(problem, generate(problem, augmenter, rng, context))
-            yield fixed_network(model, parameters, data.graphs, data.targets, data.weights, merge=False), None
+            graphs, targets, weights = data.graphs, data.targets, data.weights
+            yield fixed_network(model, parameters, graphs, targets, weights, dropout, merge=False), None
         return
-    network = fixed_network(model, parameters, fixed.graphs, fixed.targets, fixed.weights)
+    network = fixed_network(model, parameters, fixed.graphs, fixed.targets, fixed.weights, dropout)
     for _ in range(epochs):
         if isinstance(augmenter, EmbeddingAugmenter):
             yield network, draw_mixing(augmenter, problem.graphs, rng, context)
@@ -67,15 +70,34 @@ def steps(
             yield network, None
 
 
+def thins_out(augmenter: GraphAugmenter) -> bool:
+    """Whether `Changing` serves it; subclasses may draw or apply in another way, so only the classes themselves do."""
+    return type(augmenter) in get_args(Thinning) and augmenter.features == "carry"
+
+
+def leaves_torch_alone(augmenter: Augmenter) -> bool:
+    """Whether it is known to draw nothing from torch's stream during training."""
+    if isinstance(augmenter, EmbeddingAugmenter):
+        return type(augmenter) is MMixup
+    return not isinstance(augmenter, GraphAugmenter) or augmenter.when == "offline" or thins_out(augmenter)
+
+
 class Changing:
     """A network over the trial's graphs whose edges or nodes come and go; `redraw` starts an epoch."""
 
-    def __init__(self, model: GraphClassifier, parameters: Parameters, problem: Problem, augmenter: Thinning) -> None:
-        graphs = problem.graphs
+    def __init__(
+        self,
+        model: GraphClassifier,
+        parameters: Parameters,
+        problem: Problem,
+        augmenter: Thinning,
+        dropout: Dropout | None,
+    ) -> None:
+        graphs, self.dropout = problem.graphs, dropout
         if heads_of(model) and (augmenter.weighted or any(graph.get("edge_weight") is not None for graph in graphs)):
             raise NotFast("edge weights, which attention refuses")
         self.pattern = Pattern(graphs, loops=type(model.backbone) is not GraphSAGE)
-        stack, self.set_weights = changing_stack(model, parameters, graphs, self.pattern)
+        stack, self.set_weights = changing_stack(model, parameters, graphs, self.pattern, dropout)
         name, sizes, width = READOUTS[type(model.readout)], self.pattern.sizes, model.backbone.out_channels
         readout: Pooling
         if isinstance(augmenter, DropNode):
@@ -112,12 +134,18 @@ class Changing:
             weight = mask.index_select(0, row).mul_(mask.index_select(0, column))
             self.set_weights(weight.index_fill_(0, loops, 1))
             readout.keep(nodes, mask)
+            if self.dropout is not None:  # the reference has the rows of these nodes only, in order
+                self.dropout.nodes = nodes.sort().values
 
         return redraw
 
 
 def changing_stack(
-    model: GraphClassifier, parameters: Parameters, graphs: Sequence[Data], pattern: Pattern
+    model: GraphClassifier,
+    parameters: Parameters,
+    graphs: Sequence[Data],
+    pattern: Pattern,
+    dropout: Dropout | None,
 ) -> tuple[Stack, Callable[[Tensor], None]]:
     """The backbone over a pattern, and what takes the weight of each pair at the start of an epoch."""
     x = torch.cat([graph.x for graph in graphs])
@@ -126,16 +154,15 @@ def changing_stack(
     if kind is None:
         entries = Entries(pattern.matrix(), np.arange(pattern.nodes), heads_of(model) or 1)
         attention = [
-            AttentionLayer(parameters, f"backbone.convs.{i}", entries, pattern.nodes, pattern.nodes)
+            AttentionLayer(parameters, f"backbone.convs.{i}", entries, pattern.nodes, pattern.nodes, dropout)
             for i in range(layers)
         ]
         features = cheapest_rows(sp.csr_array(x.numpy().astype(np.float64)))
         return AttentionStack(features, attention), entries.set_counts
     convolution = ChangingConvolution(kind, pattern)
     first = convolution.first_input(x)
-    stack = ConvolutionStack(
-        kind, parameters, first(), pattern.nodes, [convolution.both_ways] * (layers - 1), model.backbone.out_channels
-    )
+    matrices, width = [convolution.both_ways] * (layers - 1), model.backbone.out_channels
+    stack = ConvolutionStack(kind, parameters, first(), pattern.nodes, matrices, width, dropout)
 
     def set_weights(weight: Tensor) -> None:
         convolution.set_weights(weight)

@@ -1,0 +1,79 @@
+"""Dropout after each layer's ReLU, with the masks that the reference draws from the same seed."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.fit import own_stream
+
+MANTISSA = 53  # bits of a random number in double precision
+
+
+class Dropout:
+    """What the layers of one training draw their masks from, one after the other.
+
+    Torch draws them one number at a time, and they would take most of a training. Numpy has the same generator and
+    takes a third of the time, as long as nobody else draws from torch's stream (`alone`) and torch uses that generator
+    (with a processor of Intel it may use another one).
+    """
+
+    def __init__(self, p: float, seed: int, alone: bool) -> None:
+        self.kept = 1 - p
+        self.factor = torch.ones(1).div_(self.kept).numpy()[0]
+        self.twister = mersenne_twister(seed) if alone and same_draws_as_torch() else None
+        self.nodes: Tensor | None = None  # the nodes that are there this epoch, ascending; None: all
+
+    def draw(self, factors: Tensor) -> None:
+        """Zero with probability p, else 1 / (1 - p), for the rows that the reference has."""
+        if self.nodes is None:
+            self.fill(factors)
+        else:
+            rows = torch.empty(len(self.nodes), factors.shape[1])
+            self.fill(rows)
+            factors.index_copy_(0, self.nodes, rows)
+
+    def fill(self, factors: Tensor) -> None:
+        if self.twister is None:
+            factors.bernoulli_(self.kept).div_(self.kept)
+        else:
+            kept = smaller_than(self.kept, self.twister, factors.numel()).reshape(factors.shape)
+            np.multiply(kept, self.factor, out=factors.numpy())
+
+
+class Mask:
+    """One layer's dropout, in place."""
+
+    def __init__(self, dropout: Dropout, rows: int, width: int) -> None:
+        self.dropout, self.factors = dropout, torch.zeros(rows, width)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        self.dropout.draw(self.factors)
+        return rows.mul_(self.factors)
+
+    def backward(self, gradient: Tensor) -> Tensor:
+        return gradient.mul_(self.factors)
+
+
+def mersenne_twister(seed: int) -> np.random.RandomState:
+    """The stream of `torch.manual_seed(seed)`, of which the generator reads 32 bits."""
+    return np.random.RandomState(seed & 0xFFFFFFFF)
+
+
+def smaller_than(p: float, twister: np.random.RandomState, count: int) -> np.ndarray:
+    """`bernoulli_(p)` of torch: whether the low bits of each 64-bit word, as a number below 1, are below p."""
+    words = twister.randint(0, 2**64, count, dtype=np.uint64)
+    words &= np.uint64(2**MANTISSA - 1)
+    return words < np.uint64(np.ceil(p * 2**MANTISSA))
+
+
+@lru_cache(maxsize=1)
+def same_draws_as_torch() -> bool:
+    """Whether torch's draws on this machine are those of the generator here."""
+    seed, p, count = 2**35 + 7, 0.3, 1000
+    with own_stream(seed):
+        drawn = torch.empty(count).bernoulli_(p)
+    return bool((drawn.numpy() == smaller_than(p, mersenne_twister(seed), count)).all())
