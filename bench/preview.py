@@ -12,7 +12,7 @@ from rich.table import Table
 from bench.cells import Cell, Trial
 from bench.execution.tasks import Task, WorkerSettings, run_task
 from bench.forecast import PROBE_EPOCHS, Forecast, Hours, predicted
-from bench.ledger import LedgerState, Record, read_records
+from bench.ledger import Record, read_state
 from bench.paths import data_root
 from bench.planning import Plan
 from bench.session import RunRequest, check_machine, planned, say_what_will_run
@@ -29,7 +29,7 @@ def preview(request: RunRequest, probe: bool, console: Console | None = None) ->
     if request.engine != RunRequest.engine:
         check_machine(request)  # imports torch, for which the default need not wait
     plan = planned(request, root, skip_unavailable=True)
-    state = LedgerState.of(read_records(Workspace(request.workspace).ledger))
+    state = read_state(Workspace(request.workspace).ledger, curves=False)
     jobs, forecast = plan.pending(state, request.retry), Forecast.from_ledger(state)
     say_what_will_run(plan, state, console)
     if plan.skipped and not request.skip_unavailable:

@@ -91,7 +91,7 @@ def _caption(plan: Plan) -> str:
 
 def print_status(source: Path, data: Path, console: Console | None = None) -> None:
     """One row a cell of a workspace, a ledger or an archive, the sums, and the failures with their reasons."""
-    state, console = LedgerState.of(records_at(source)), console or output()
+    state, console = LedgerState.of(records_at(source, curves=False)), console or output()
     planned, here = state.planned(), Here(data)
     sums = dict.fromkeys(COUNTED, 0)
     rows = [["cell", "dataset", "k", "augmenter", "backbone", "readout", *COUNTED, "accuracy"]]

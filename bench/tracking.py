@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from bench.cells import Cell
-from bench.ledger import LedgerState, Record, read_records
+from bench.ledger import LedgerState, Record, read_state
 from bench.registry import UserError
 from bench.summary import cell_metrics, mean_curve, ordered_trials
 from bench.workspace import Workspace
@@ -235,7 +235,7 @@ def _reach(uri: str) -> None:
 
 def sync_mirror(workspace: Workspace, uri: str | None) -> tuple[int, int]:
     """Write every cell of the ledger to its grids' experiments; how many were written and how many were up to date."""
-    state = LedgerState.of(read_records(workspace.ledger))
+    state = read_state(workspace.ledger)
     mirror = Mirror(uri or workspace.tracking_uri, workspace.artifacts)
     members = dict.fromkeys((plan["grid"], key) for plan in state.plans for key in plan["cells"])
     changed = [mirror.write_cell(grid, state.cell(key), state) for grid, key in members if key in state.trials]

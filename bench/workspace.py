@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.ledger import Record, read_records
+from bench.ledger import Record, iterate_records
 from bench.registry import UserError
 
 
@@ -51,14 +52,14 @@ class Workspace:
         return self
 
 
-def records_at(path: Path) -> list[Record]:
-    """The records of a workspace, of a ledger file, or of a published archive (parquet)."""
+def records_at(path: Path, curves: bool = True) -> Iterable[Record]:
+    """The records of a workspace, of a ledger file, or of a published archive (parquet), the curves if need be."""
     if path.is_dir() or not (path.is_file() or path.suffix):
-        return read_records(Workspace(path).existing().ledger)
+        return iterate_records(Workspace(path).existing().ledger, curves)
     if not path.is_file():
         raise UserError(f"there is no workspace, ledger or archive {path}; check the path")
     if path.suffix != ".parquet":
-        return read_records(path)
+        return iterate_records(path, curves)
     from tables.archive import read_archive
 
     return read_archive(path)

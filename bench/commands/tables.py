@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -216,13 +217,13 @@ def _index(workspace: Path, source: Path | None) -> Index:
     from tables.frame import from_records
     from tables.selection import Index
 
-    return Index(from_records(_records(workspace, source)))
+    return Index(from_records(_records(workspace, source, curves=False)))
 
 
-def _records(workspace: Path, source: Path | None) -> list[Record]:
+def _records(workspace: Path, source: Path | None, curves: bool = True) -> Iterable[Record]:
     from bench.workspace import records_at
 
-    return records_at(source or workspace)
+    return records_at(source or workspace, curves)
 
 
 def _requests(

@@ -44,7 +44,7 @@ def test_trials_of_both_are_in_the_merged_one(ledgers: Callable[..., Path], tool
     assert merge_ledgers([a, b], into) == Merged(1, 2)
     state = tools.state(into.root)
     assert len(state.done("c")) == 2 and len(state.plans) == 1 and set(state.provenance) == {"a", "b"}
-    assert [len(records_at(one)) for one in (a, b)] == [4, 4]  # the sources stay as they are
+    assert [len(list(records_at(one))) for one in (a, b)] == [4, 4]  # the sources stay as they are
 
 
 def test_merging_twice_or_in_the_other_order_is_the_same(
