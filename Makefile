@@ -4,11 +4,20 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 WORKSPACE ?= runs
+RESULTS ?= results/trials.parquet
+OUT ?= results
 
-.PHONY: run test lint types tests soak perf clean
+.PHONY: run tables test lint types tests soak perf clean
 
 run: $(VENV)/.installed  ## the main job on built-in data: every method once over, with a comparison table
 	$(BIN)/bench run --grid quick --workspace $(WORKSPACE)
+
+tables: $(VENV)/.installed  ## every table, figure and the report of results/, from its trials alone
+	$(BIN)/bench tables --from $(RESULTS) --features constant --mark ties --standalone --out $(OUT)/tables >/dev/null
+	$(BIN)/bench tables 10labelrate --from $(RESULTS) --features degree-onehot --mark ties --out $(OUT)/degree-onehot >/dev/null
+	$(BIN)/bench compare --from $(RESULTS) --features constant --out $(OUT)/tables >/dev/null
+	$(BIN)/bench figures --from $(RESULTS) --features constant --formats pdf,svg --out $(OUT)/tables
+	$(BIN)/bench report --from $(RESULTS) --features constant --title 'augbench: results' --out $(OUT)/report.html
 
 test: lint types tests  ## everything that CI checks
 

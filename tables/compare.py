@@ -60,11 +60,18 @@ class Compared:
             return OPEN
         return WITHIN if abs(self.difference) <= self.noise else OUTSIDE
 
+    @property
+    def our_words(self) -> str:
+        text = f"{100 * self.ours.mean:.1f}"
+        text += "" if math.isnan(self.ours.std) else f" ({100 * self.ours.std:.1f})"
+        return text + (f" {self.ours.n}/{self.planned}" if self.ours.n < self.planned else "")
+
+    @property
+    def their_words(self) -> str:
+        return f"{self.theirs.mean:.1f} ({self.theirs.std:.1f})"
+
     def words(self) -> list[str]:
         """The cells of one printed line."""
-        ours = f"{100 * self.ours.mean:.1f}"
-        ours += "" if math.isnan(self.ours.std) else f" ({100 * self.ours.std:.1f})"
-        ours += f" {self.ours.n}/{self.planned}" if self.ours.n < self.planned else ""
         noise = "" if math.isnan(self.noise) else f"{self.noise:.1f}"
         place = self.theirs.coordinate
         return [
@@ -72,8 +79,8 @@ class Compared:
             self.row,
             LONG_NAMES[place.dataset],
             str(place.k),
-            ours,
-            f"{self.theirs.mean:.1f} ({self.theirs.std:.1f})",
+            self.our_words,
+            self.their_words,
             signed(self.difference / 100),
             noise,
             self.verdict + (" !" if self.contradictions else ""),
@@ -160,6 +167,19 @@ def markdown(comparison: Comparison) -> str:
         parts += ["## The paper's own contradictions among these cells (!)", ""]
         parts += [f"- {markdown_escape(contradiction_words(found))}" for found in comparison.touched]
     return "\n".join(parts) + "\n"
+
+
+def side_by_side(comparison: Comparison, table: str) -> str:
+    """One table of the paper in Markdown, with ours and, in italics, the paper's number in each cell."""
+    spec = TABLES[table]
+    lines = {line.theirs.coordinate: line for line in comparison.lines if line.theirs.table == table}
+    heads = [f"{column.span} {column.head}".strip() for column in spec.columns]
+    rows = []
+    for row in spec.rows:
+        found = [lines.get(row.at(column)) for column in spec.columns]
+        name = next((line.row for line in found if line), row.name)
+        rows.append([name, *("--" if line is None else f"{line.our_words} *{line.their_words}*" for line in found)])
+    return pipe_table([spec.corner, *heads], rows, raw_from=1) + "\n"
 
 
 def latex(comparison: Comparison) -> str:

@@ -92,7 +92,7 @@ def tables(
             stem = grid.name if kind == "values" else f"{grid.name}-{kind}"
             texts[f"{stem}.tex"] = latex.table(grid, kind, style)
             texts[f"{stem}.md"] = formats.markdown(grid, kind)
-        texts[f"{grid.name}.csv"] = formats.tidy(grid, index).to_csv(index=False)
+        texts[f"{grid.name}.csv"] = formats.tidy(grid, index).to_csv(index=False, float_format="%.12g")
     texts["macros.tex"] = latex.macros(grids)
     if standalone:
         bodies = [texts[name] for name in texts if name.endswith(".tex") and name != "macros.tex"]
@@ -184,9 +184,11 @@ def compare(
         found = comparing.compare(index, request, names or ())
         texts[f"compare{request.suffix}.md"] = comparing.markdown(found)
         texts[f"compare{request.suffix}.tex"] = comparing.latex(found)
+        for name in dict.fromkeys(line.theirs.table for line in found.lines):
+            texts[f"compare-{name}{request.suffix}.md"] = comparing.side_by_side(found, name)
         show_comparison(found, console)
     _write(out or workspace / "tables", texts)
-    _say(f"{', '.join(texts)} in {out or workspace / 'tables'}")
+    _say(f"{len(texts)} files in {out or workspace / 'tables'}")
 
 
 def report(
@@ -266,10 +268,13 @@ def _words(text: str) -> list[str]:
 
 
 def _write(folder: Path, texts: dict[str, str]) -> None:
+    from tables.writing import whole_file
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
+            with whole_file(folder / name) as part:
+                part.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UserError(f"cannot write to {folder}: {error.strerror}; choose another --out") from error
 

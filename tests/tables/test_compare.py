@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from bench.registry import UserError
-from tables.compare import OPEN, OUTSIDE, WITHIN, compare, latex, markdown
+from tables.compare import OPEN, OUTSIDE, WITHIN, compare, latex, markdown, side_by_side
 from tables.frame import from_records
 from tables.grid import Request
 from tables.selection import Index
@@ -76,3 +76,11 @@ def test_nothing_to_compare_is_said(fake: ModuleType) -> None:
         compare(index(fake, 0.5, 0.6, (Coordinate("digits", 2, "none"),)), Request())
     with pytest.raises(UserError, match="the paper has no macro_f1"):
         compare(index(fake, 0.5, 0.6), Request(metric="macro_f1"))
+
+
+def test_a_table_side_by_side_has_both_numbers_and_holes(fake: ModuleType) -> None:
+    text = side_by_side(compare(index(fake, 0.55, 0.65), Request()), "10labelrate")
+    lines = text.splitlines()
+    assert lines[2] == "| GCN | 60.0 (5.1) *59.3 (6.8)* |" + " -- |" * 5
+    assert lines[3] == "| DropNode |" + " -- |" * 6
+    assert len(lines) == 2 + len(TABLES["10labelrate"].rows)
