@@ -114,6 +114,8 @@ def _deep(row: dict[str, Any]) -> dict[str, Any]:
             record.setdefault(group, {})[inner] = value
         else:
             record[name] = value
+    if record["status"] == "done":
+        record = {**{group: {} for group in _NESTED}, **record}  # a method that generates nothing has no figures
     if epochs is not None:
         record["curve"] = [list(point) for point in zip(epochs, losses, strict=True)]
     return record
