@@ -80,9 +80,9 @@ def execute(request: RunRequest, console: Console | None = None) -> int:
     with clock.on("planning"):
         plan = planned(request, root, request.skip_unavailable)
     workspace.prepare()
+    with clock.on("MLflow"):  # before the ledger: a server that is down leaves nothing behind
+        mirror = Mirror(request.tracking_uri or workspace.tracking_uri, workspace.artifacts)
     with Ledger(workspace.ledger) as ledger:
-        with clock.on("MLflow"):
-            mirror = Mirror(request.tracking_uri or workspace.tracking_uri, workspace.artifacts)
         say_what_will_run(plan, ledger.state, console)
         if ledger.cut:
             console.print(f"an unfinished line of {ledger.cut} bytes was cut from the ledger; its trial runs again")

@@ -52,7 +52,8 @@ class Mirror:
         logging.getLogger("alembic").setLevel(logging.WARNING)
         self.uri, self.artifacts = uri, artifacts
         self._experiments: dict[str, str] = {}
-        self._runs: dict[str, dict[str, list[Any]]] = {}  # by experiment and cell; asked for once, kept up by writing
+        # By experiment and cell: the id of each run, and its digest if it is complete. Asked for once, then kept up.
+        self._runs: dict[str, dict[str, list[tuple[str, str | None]]]] = {}
         try:
             _reach(uri)
             if uri.startswith(SQLITE):
@@ -61,9 +62,12 @@ class Mirror:
             self.client.search_experiments(max_results=1)
         except (MlflowException, OSError, ValueError) as error:
             reason = str(error).splitlines()[0]
-            raise UserError(
-                f"the tracking store {uri} cannot be used: {reason}; start that server, or leave --tracking-uri out"
-            ) from error
+            remedy = (
+                "make room for it or choose another --workspace"
+                if uri.startswith(SQLITE)
+                else ("start that server, or leave --tracking-uri out")
+            )
+            raise UserError(f"the tracking store {uri} cannot be used: {reason}; {remedy}") from error
 
     def experiment(self, grid: str) -> str:
         """The id of a grid's experiment, made when it is not there."""
@@ -86,10 +90,10 @@ class Mirror:
         digest = _digest(cell, trials)
         experiment = self.experiment(grid)
         found = self._known_runs(experiment)
-        fitting = [run for run in found.get(cell.key, []) if _is_complete(run, digest)]
+        fitting = [run for run in found.get(cell.key, []) if run[1] == digest]
         for run in found.get(cell.key, []):
             if run not in fitting[:1]:
-                self.client.delete_run(run.info.run_id)
+                self.client.delete_run(run[0])
         found[cell.key] = fitting[:1]
         if fitting:
             return False
@@ -99,18 +103,19 @@ class Mirror:
         self._log(run_id, cell, trials, state)
         self.client.set_tag(run_id, DIGEST_TAG, digest)
         self.client.set_terminated(run_id, "FINISHED", end)
-        found[cell.key] = [self.client.get_run(run_id)]
+        found[cell.key] = [(run_id, digest)]
         return True
 
-    def _known_runs(self, experiment: str) -> dict[str, list[Any]]:
+    def _known_runs(self, experiment: str) -> dict[str, list[tuple[str, str | None]]]:
         """The runs of an experiment by the cell they mirror."""
         if experiment not in self._runs:
-            by_cell: dict[str, list[Any]] = {}
+            by_cell: dict[str, list[tuple[str, str | None]]] = {}
             token: str | None = None
             while token != "":
                 page = self.client.search_runs([experiment], max_results=500, page_token=token)
                 for run in page:
-                    by_cell.setdefault(run.data.tags.get(CELL_TAG, ""), []).append(run)
+                    known = (run.info.run_id, _complete_digest(run))
+                    by_cell.setdefault(run.data.tags.get(CELL_TAG, ""), []).append(known)
                 token = page.token or ""
             self._runs[experiment] = by_cell
         return self._runs[experiment]
@@ -141,9 +146,9 @@ class Mirror:
             self.client.log_artifacts(run_id, folder)
 
 
-def _is_complete(run: Any, digest: str) -> bool:
-    """Whether a run of MLflow is this very state of a cell, written to its end."""
-    return bool(run.data.tags.get(DIGEST_TAG) == digest and run.info.status == "FINISHED")
+def _complete_digest(run: Any) -> str | None:
+    """Which state of its cell a run of MLflow shows; nothing when it was not written to its end."""
+    return run.data.tags.get(DIGEST_TAG) if run.info.status == "FINISHED" else None
 
 
 def _params(cell: Cell) -> Mapping[str, Any]:
@@ -221,7 +226,20 @@ def _make_store(path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
         MlflowClient(tracking_uri=f"{SQLITE}{folder}/mlflow.db").search_experiments(max_results=1)
         half = path.with_name(f".{path.name}.{os.getpid()}")
-        shutil.copyfile(f"{folder}/mlflow.db", half)
+        try:
+            shutil.copyfile(f"{folder}/mlflow.db", half)
+            _name_unless_taken(half, path)
+        finally:
+            half.unlink(missing_ok=True)
+
+
+def _name_unless_taken(half: Path, path: Path) -> None:
+    """Another process may have been quicker, and may be writing to its store: that one stays."""
+    try:
+        os.link(half, path)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without hard links
         os.replace(half, path)
 
 

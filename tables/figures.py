@@ -17,6 +17,7 @@ from tables.selection import Index
 from tables.specs import FIGURE, LONG_NAMES, METHODS, method_name
 from tables.statistics import Ranking, ranking
 from tables.wording import NOUNS
+from tables.writing import whole_file
 
 FORMATS = ("pdf", "svg", "png")
 INK = "#000000"
@@ -232,14 +233,15 @@ def save(figure: Any, folder: Path, name: str, formats: Iterable[str] = FORMATS)
     """Write the figure in every format; no dates inside, so that the same numbers give the same file."""
     import matplotlib as mpl
 
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for kind in formats:
-        path = folder / f"{name}.{kind}"
-        metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
-        with mpl.rc_context({"svg.hashsalt": name, "pdf.fonttype": 42}):
-            figure.savefig(path, dpi=200, metadata=metadata)
-        paths.append(path)
+    paths = [folder / f"{name}.{kind}" for kind in formats]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in paths:
+            metadata = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(path.suffix)
+            with mpl.rc_context({"svg.hashsalt": name, "pdf.fonttype": 42}), whole_file(path) as part:
+                figure.savefig(part, dpi=200, metadata=metadata)
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {error.strerror}; choose another --out") from error
     return paths
 
 
