@@ -5,6 +5,7 @@ Top-level axes give a product; `[[block]]` tables give several, each with axes o
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -22,12 +23,16 @@ from models import BACKBONES, READOUTS
 from tables.specs import Coordinate
 
 AXES = {"datasets": str, "augmenters": str, "k": int, "backbones": str, "readouts": str}
+LARGEST_FILE = 2**24  # bytes
+MOST_CELLS = 1_000_000
 SINGLE = {"name": str, "features": str, "splits": str, "folds": int, "repeats": int, "preset": str}
 
 
 def read_grid(path: Path, data_root: Path) -> Grid:
     """The grid of a file; every mistake is told with its line."""
     try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise UserError(f"the grid file {path} is larger than {LARGEST_FILE} bytes; write a smaller one")
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise UserError(f"there is no grid file {path}; check the path") from None
@@ -52,6 +57,7 @@ class _Reader:
             "backbones": lambda value: self.resolver.resolve(BACKBONES, value),
             "readouts": lambda value: self.resolver.resolve(READOUTS, value),
             "k": _check_k,
+            "name": _check_name,
             "preset": preset,
             "features": _check_features,
             "folds": lambda value: Grid("check", (), folds=value),
@@ -74,10 +80,13 @@ class _Reader:
             axes = {**shared, **{key: self.axis(key, value, number) for key, value in block.items()}}
             if "datasets" not in axes:
                 raise UserError(f'{self.path}: no datasets; add a line such as datasets = ["PROTEINS"]')
+            if len(cells) + math.prod(len(values) for values in axes.values()) > MOST_CELLS:
+                raise UserError(f"{self.path}: the axes give more than {MOST_CELLS} cells; name fewer values")
             cells.extend(product(**axes))
         self.check_training(training)
         self.resolver.save()
         name = single.pop("name", self.path.stem)
+        _check_name(name)
         space = self.space(raw.get("space", {}))
         return Grid(name, tuple(dict.fromkeys(cells)), training=training, space=space, **single)
 
@@ -88,6 +97,8 @@ class _Reader:
         found: dict[str, str] = {}
         for key, value in table.items():
             if isinstance(value, dict):
+                if owner.count(".") > 4:
+                    raise self.error("has tables in tables in tables; write plug-in.setting = value", "space")
                 found |= self.space(value, f"{owner}{key}.")
             elif isinstance(value, list):
                 found[f"{owner}{key}"] = "|".join(show(item) for item in value)
@@ -148,6 +159,12 @@ class _Reader:
 def _check_k(value: int) -> None:
     if value < 1:
         raise UserError(f"{value} is not a label budget; give one labelled graph per class or more")
+
+
+def _check_name(value: str) -> None:
+    """It becomes an experiment of MLflow and a folder."""
+    if not value.isprintable() or not 0 < len(value.strip()) <= 200 or value in (".", ".."):
+        raise UserError(f"{value[:50]!r} cannot be the name of a grid; use 1 to 200 letters, digits, blanks and signs")
 
 
 def _check_features(value: str) -> None:

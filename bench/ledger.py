@@ -23,15 +23,10 @@ from filelock import FileLock, Timeout
 
 from bench.cells import Cell, Trial
 from bench.registry import UserError
+from tables.records import flaw
 
 Record = dict[str, Any]
-# What each kind of line must say for the ledger itself to make sense of it.
-NEEDED: dict[str, dict[str, type]] = {
-    "cell": {"key": str},
-    "trial": {"cell": str, "fold": int, "repeat": int, "status": str},
-    "plan": {"cells": list, "folds": list, "repeats": list},
-    "provenance": {"id": str},
-}
+SHARED = ("key", "cell", "status", "provenance")  # words that a million trials have in common
 AT_ONCE = 500  # lines parsed in one call, which then share the names of their fields: a third less memory
 
 
@@ -86,16 +81,13 @@ def _loaded(line: bytes, path: Path, number: int) -> Any:
 
 
 def _check(record: Any, path: Path, number: int) -> None:
-    kind = record.get("type") if isinstance(record, dict) else None
-    needed = NEEDED.get(kind) if isinstance(kind, str) else None
-    if needed is None:
-        raise _no_record(path, number, f"its type is {kind!r}" if isinstance(record, dict) else "no JSON object")
-    for name, kind_of_value in needed.items():
+    wrong = flaw(record)
+    if wrong:
+        raise _no_record(path, number, wrong)
+    for name in SHARED:
         value = record.get(name)
-        if not isinstance(value, kind_of_value):
-            raise _no_record(path, number, f"its {name} is {str(value)[:40]!r}")
-        if kind_of_value is str:  # a million trials name the same few cells
-            record[name] = sys.intern(str(value))
+        if type(value) is str:
+            record[name] = sys.intern(value)
 
 
 def _no_record(path: Path, number: int, reason: str) -> UserError:
@@ -159,7 +151,12 @@ class LedgerState:
         return {trial: record for trial, record in self.trials.get(key, {}).items() if record["status"] != "done"}
 
     def cell(self, key: str) -> Cell:
-        return Cell.from_json(self.cells[key])
+        try:
+            return Cell.from_json(self.cells[key])
+        except TypeError as error:  # a setting of training that is not known here
+            raise UserError(
+                f"the cell {key} was written by another version ({error}); read it with that one"
+            ) from error
 
     def planned(self) -> dict[str, set[Trial]]:
         """The trials that any plan asked of each cell."""

@@ -23,6 +23,10 @@ T = TypeVar("T")
 class UserError(ValueError):
     """A mistake the user can mend, in one line: the value, the reason and the remedy (exit code 2)."""
 
+    def __init__(self, message: str) -> None:
+        # Values come from files and arguments: line breaks and control characters in them are spelled out.
+        super().__init__("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message))
+
 
 @dataclass(frozen=True)
 class Within:
@@ -80,9 +84,8 @@ class Setting:
         """The value in this setting's type, or an error that says what would be right."""
         try:
             return self._convert(value)
-        except (ValueError, KeyError, OverflowError):
-            reason = f"{self.name}={show(value)} is not valid; it takes {self.domain}"
-            raise UserError(f"{owner}: {reason}") from None
+        except (ValueError, KeyError, OverflowError, TypeError):
+            raise UserError(f"{owner}: {self.name}={show(value)} is not valid; it takes {self.domain}") from None
 
     def _convert(self, value: Any) -> Scalar:
         if isinstance(value, str) and self.type is not str:
@@ -117,8 +120,7 @@ def show(value: Scalar) -> str:
 
 def split_spec(text: str) -> tuple[str, dict[str, str]]:
     """`name:key=value,key=value` as the name and its raw settings; `package.module:Class` may stand for the name."""
-    parts = [part.strip() for part in text.strip().split(":")]
-    name, rest = parts[0], parts[1:]
+    name, *rest = (part.strip() for part in text.strip().split(":"))
     if rest and "." in name and "=" not in rest[0]:
         name, rest = f"{name}:{rest[0]}", rest[1:]
     if not name or len(rest) > 1:
@@ -151,8 +153,7 @@ def signature_settings(target: Callable[..., Any]) -> dict[str, Setting]:
     for parameter in inspect.signature(target).parameters.values():
         if parameter.default is inspect.Parameter.empty or parameter.name not in hints:
             continue
-        setting = _setting(parameter.name, hints[parameter.name], parameter.default)
-        if setting is not None:
+        if (setting := _setting(parameter.name, hints[parameter.name], parameter.default)) is not None:
             found[parameter.name] = setting
     return found
 
@@ -294,5 +295,5 @@ def _import(target: str, what: str) -> Any:
     module, _, attr = target.partition(":")
     try:
         return getattr(importlib.import_module(module), attr)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:  # the last two: not the name of a module
         raise UserError(f"{what} cannot be loaded from {target}: {error}; reinstall or fix the package") from error

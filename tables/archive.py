@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from bench.registry import UserError
 from tables.frame import Collected, Trial, flat_cell
+from tables.records import flaw
 
 if TYPE_CHECKING:
     import pyarrow
 
 _METADATA = b"augbench"
+_MOST_ROWS = 5_000_000
 _NESTED = ("seconds", "generated")
 _CURVE = ("curve.epochs", "curve.losses")
 _ORDER = ("dataset", "k", "augmenter", "backbone", "readout", "features", "cell", "fold", "repeat")
@@ -76,13 +78,25 @@ def read_archive(path: Path) -> list[dict[str, Any]]:
     import pyarrow.parquet as pq
 
     try:
+        rows = pq.read_metadata(path).num_rows
+        if rows > _MOST_ROWS:  # a few bytes can say that a value is repeated billions of times
+            raise UserError(f"{path} has {rows} rows, more than the {_MOST_ROWS} that are read at once; split it")
         table = pq.read_table(path)
-    except (OSError, pa.ArrowException) as error:
+    except UserError:
+        raise
+    except (OSError, ValueError, TypeError, KeyError, MemoryError, pa.ArrowException) as error:
         raise UserError(f"{path} cannot be read as a parquet file of trials ({error}); write it anew") from error
     try:
-        return list(_records(table))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return [_checked(record) for record in _records(table)]
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, pa.ArrowException) as error:
         raise UserError(f"{path} is not a file of trials ({error}); write one with bench tables --export") from error
+
+
+def _checked(record: dict[str, Any]) -> dict[str, Any]:
+    wrong = flaw(record)
+    if wrong:
+        raise ValueError(f"a record of it cannot be used, {wrong}")
+    return record
 
 
 def _records(table: pyarrow.Table) -> Iterator[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import struct
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
@@ -24,10 +25,22 @@ def unpack(archive: Path, target: Path) -> str:
             raw = target / name / "raw"
             raw.mkdir(parents=True)
             for kind, member in members.items():
-                tu_file(raw, name, kind).write_bytes(normalised(opened.read(member)))
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise UserError(f"{archive} is not a whole zip archive ({error}); get another copy") from error
+                content = _content(archive, opened, member)
+                tu_file(raw, name, kind).write_bytes(normalised(content))
+    except (zipfile.BadZipFile, NotImplementedError, OverflowError, struct.error) as error:
+        raise _not_whole(archive, error) from error
     return name
+
+
+def _content(archive: Path, opened: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    try:
+        return opened.read(member)
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, OverflowError, RuntimeError, struct.error) as error:
+        raise _not_whole(archive, error) from error
+
+
+def _not_whole(archive: Path, error: Exception) -> UserError:
+    return UserError(f"{archive} is not a whole zip archive ({error}); get another copy")
 
 
 def copy_folder(folder: Path, target: Path) -> str:

@@ -16,7 +16,7 @@ from bench.registry import UserError
 
 
 def trial(fold: int = 0, status: str = "done", cell: str = "c", **more: Any) -> dict[str, Any]:
-    return {"type": "trial", "cell": cell, "fold": fold, "repeat": 0, "status": status, **more}
+    return {"type": "trial", "cell": cell, "fold": fold, "repeat": 0, "status": status, "accuracy": 0.5, **more}
 
 
 def test_what_is_appended_is_read_back_in_order(tmp_path: Path) -> None:

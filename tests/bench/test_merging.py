@@ -15,7 +15,11 @@ from bench.merging import Merged, merge_ledgers
 from bench.registry import UserError
 from bench.workspace import Workspace, records_at
 
-CELL = {"type": "cell", "key": "c", "dataset": "d", "k": 2, "augmenter": {"name": "none", "label": "none"}}
+NONE = {"name": "none", "settings": {}, "label": "none"}
+CELL = {
+    **{"type": "cell", "key": "c", "dataset": "d", "features": "native", "splits": "stratified", "k": 2},
+    **{"augmenter": NONE, "backbone": NONE, "readout": NONE, "training": {}, "versions": {}},
+}
 PLAN = {"type": "plan", "grid": "g", "cells": ["c"], "folds": [0, 1], "repeats": [0], "skipped": [], "at": "1"}
 
 

@@ -130,7 +130,7 @@ def test_differences_are_named_by_their_path() -> None:
 def test_status_of_13200_trials_takes_less_than_two_seconds_and_no_torch(tmp_path: Path, tools: ModuleType) -> None:
     base = Planner(tmp_path, RunRequest.engine).plan(Grid("full", product(["synthetic"])))
     facts = base.cells[0].to_json()
-    cells = [{"type": "cell", **facts, "key": f"{number:016x}", "k": number} for number in range(440)]
+    cells = [{"type": "cell", **facts, "key": f"{number:016x}", "k": number + 1} for number in range(440)]
     plan = {**stamped(base.record()), "cells": [cell["key"] for cell in cells]}
     trials = [trial(cell["key"], fold, repeat) for cell in cells for fold in range(10) for repeat in range(3)]
     tools.write_trials(tmp_path / "runs", [*cells, plan, *trials])
