@@ -11,7 +11,9 @@ import queue
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,7 +29,10 @@ from bench.splits import resolve_splits
 
 CONNECT_SECONDS = 10
 WORKER_SECONDS = 30  # how long a cluster may take to show its first worker
-LOOK_EVERY = 5.0  # seconds between looks at whether there are workers at all
+RETURN_SECONDS = 120.0  # how long a scheduler may take to come back
+LOOK_EVERY = 5.0  # seconds between looks at how many workers there are
+RESULT_SECONDS = 10.0  # more than a finished task's records take to arrive
+PAUSE = 0.05
 
 
 class DaskExecutor:
@@ -43,9 +48,11 @@ class DaskExecutor:
         self.settings = settings
         self.cluster: Any = None
         self.address = scheduler or "made for this run"
+        self._threads, self._looked, self._sent = 1, -LOOK_EVERY, 0
         if scheduler is not None:
             _reach(scheduler)
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it tells of lost connections at length; so do we
+        for name in ("distributed", "distributed.client"):  # they tell of lost connections at length; we in one line
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         if scheduler is None:
             self.cluster = LocalCluster(
                 n_workers=jobs,
@@ -78,57 +85,133 @@ class DaskExecutor:
                 raise UserError(f"the Dask worker {worker} cannot take part: {obstacle}")
 
     def run(self, tasks: Sequence[Task]) -> Iterator[list[Record]]:
-        from distributed import CancelledError, KilledWorker, as_completed
+        """Each task's records as it ends. What a lost scheduler had under way is sent again when it is back."""
+        line = _Line(deque(tasks))
+        while not line.empty:
+            try:
+                self._fill(line)
+                for future in [future for future in line.sent if future.done()]:
+                    records = self._collect(line, future)
+                    if records:
+                        yield records
+                time.sleep(PAUSE)
+            except _SchedulerLost:
+                line.take_back()
+                self._come_back()
 
-        # The first tasks first: Dask would else take them in an order of its own.
-        running = {self._submit(task, -place): task for place, task in enumerate(tasks)}
-        completed = as_completed(list(running), loop=self.client.loop)
-        looked = time.monotonic()
-        while not completed.is_empty():
-            ready = completed.next_batch(block=False)
-            for future in ready:
-                task = running.pop(future)
-                try:
-                    yield future.result()
-                except KilledWorker as error:
-                    if len(task.jobs) > 1:  # find out which of them it was
-                        again = {self._submit(single): single for single in task.singles()}
-                        running |= again
-                        completed.update(list(again))
-                    else:
-                        yield [failed_record(job, _died(error)) for job in task.jobs]
-                except (CancelledError, asyncio.CancelledError):
-                    raise self._gone() from None
-                except Exception as error:
-                    # Whatever a worker makes of a task (one that joined later and lacks a package, say) is its failure.
-                    if self.client.status != "running":
-                        raise self._gone() from error
-                    reason = (
-                        f"its worker could not run it: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
-                    )
-                    yield [failed_record(job, reason) for job in task.jobs]
-            if not ready:
-                time.sleep(0.05)
-            if time.monotonic() - looked > LOOK_EVERY:
-                looked = time.monotonic()
-                self._look_for_workers()
+    def _fill(self, line: _Line) -> None:
+        """Send what the workers can begin soon. More would only make Dask suspect more when one of them dies."""
+        if self.client.status != "running":
+            raise _SchedulerLost
+        try:
+            if time.monotonic() - self._looked > LOOK_EVERY:
+                self._looked, self._threads = time.monotonic(), sum(self.client.nthreads().values())
+                if not self._threads:
+                    say_once(f"the Dask scheduler {self.address} has no worker left; the run goes on when one joins")
+            while task := line.next(2 * self._threads):
+                # The first tasks first: Dask would else take them in an order of its own.
+                self._sent -= 1
+                future = self.client.submit(run_task, self.settings, task.to_json(), pure=False, priority=self._sent)
+                line.sent[future] = task
+        except OSError as error:
+            raise _SchedulerLost from error
+
+    def _collect(self, line: _Line, future: Any) -> list[Record]:
+        """The records of a future that is done; none when its trials have to run again."""
+        from distributed import CancelledError, KilledWorker
+
+        try:
+            records: list[Record] = future.result(timeout=RESULT_SECONDS)
+        except KilledWorker as error:
+            return line.suspect(future, _died(error))
+        except (CancelledError, asyncio.CancelledError) as error:
+            raise _SchedulerLost from error
+        except Exception as error:
+            if self.client.status != "running":
+                raise _SchedulerLost from error
+            if not future.done():  # its worker died before it handed the result over; Dask runs it again
+                return []
+            # Whatever a worker makes of a task (one that joined later and lacks a package, say) is its failure.
+            reason = f"its worker could not run it: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            return [failed_record(job, reason) for job in line.sent.pop(future).jobs]
+        del line.sent[future]
+        return records
+
+    def _come_back(self) -> None:
+        """Wait for a scheduler that was lost; one of our own, in this process, does not come back."""
+        from distributed import Client
+
+        self.client.close(timeout=2)
+        if self.cluster is not None:
+            raise self._gone()
+        say_once(f"the Dask scheduler {self.address} is gone; waiting {RETURN_SECONDS:.0f} s for it to come back")
+        end = time.monotonic() + RETURN_SECONDS
+        while True:
+            try:
+                _reach(self.address)
+                self.client = _connected(Client, self.address, self.address)
+                self._looked = -LOOK_EVERY
+                return
+            except UserError as error:
+                if time.monotonic() > end:
+                    raise self._gone() from error
+                time.sleep(0.5)
 
     def _gone(self) -> UserError:
         return UserError(
             f"the Dask scheduler {self.address} is gone; what was finished is kept, run the same command again to go on"
         )
 
-    def _submit(self, task: Task, priority: int = 0) -> Any:
-        return self.client.submit(run_task, self.settings, task.to_json(), pure=False, priority=priority)
-
-    def _look_for_workers(self) -> None:
-        if self.client.status == "running" and not self.client.nthreads():
-            say_once(f"the Dask scheduler {self.address} has no worker left; the run goes on when one joins")
-
     def close(self) -> None:
         self.client.close(timeout=2)
         if self.cluster is not None:
             self.cluster.close(timeout=5)
+
+
+class _SchedulerLost(Exception):
+    """The connection to the scheduler broke; everything that was sent to it is lost."""
+
+
+@dataclass
+class _Line:
+    """What is still to run: tasks that wait, those that were sent, and trials that are suspected of killing workers.
+
+    Dask suspects every task that a dead worker had, also one that only waited there, and gives it up at the fourth
+    time. A suspect has the cluster to itself at the end, so that it is judged for its own deeds alone.
+    """
+
+    waiting: deque[Task]
+    sent: dict[Any, Task] = field(default_factory=dict)
+    suspects: deque[Task] = field(default_factory=deque)
+    alone: bool = False
+
+    @property
+    def empty(self) -> bool:
+        return not (self.waiting or self.sent or self.suspects)
+
+    def next(self, room: int) -> Task | None:
+        """A task to send while fewer than `room` are under way."""
+        if self.waiting and len(self.sent) < room:
+            self.alone = False
+            return self.waiting.popleft()
+        if self.suspects and not self.waiting and not self.sent:
+            self.alone = True
+            return self.suspects.popleft()
+        return None
+
+    def suspect(self, future: Any, reason: str) -> list[Record]:
+        """A task whose workers died: records of failure if it was alone."""
+        task = self.sent.pop(future)
+        if self.alone:
+            return [failed_record(job, reason) for job in task.jobs]
+        self.suspects.extend(task.singles())
+        return []
+
+    def take_back(self) -> None:
+        """Nothing of what was sent will come."""
+        self.waiting.extendleft(reversed(self.sent.values()))
+        self.sent.clear()
+        self.alone = False
 
 
 def _reach(address: str) -> None:

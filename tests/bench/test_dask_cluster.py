@@ -1,16 +1,13 @@
-"""Trials on a Dask cluster: the same numbers, also when a worker is killed; and what is told when there is none."""
+"""Trials on a Dask cluster that is there already, and what is told when there is none."""
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -22,35 +19,6 @@ from bench.session import RunRequest
 
 Make = Callable[..., Path]
 SETTINGS = WorkerSettings(None, RunRequest.engine)
-
-
-def test_a_local_cluster_whose_worker_is_killed_gives_the_same_numbers(
-    workspace: Make, tools: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    grid = tools.grid(["none", "dropedge", "m-mixup", "gdm-acc"], folds=4, epochs=60)
-    alone, cluster = workspace("alone"), workspace("cluster")
-    assert tools.run(grid, alone)[0] == 0
-    killed: list[int] = []
-    made: list[DaskExecutor] = []
-    original = DaskExecutor.__init__
-
-    def remember(self: DaskExecutor, *arguments: Any) -> None:
-        original(self, *arguments)
-        made.append(self)
-
-    def kill_one() -> None:
-        tools.wait_until(lambda: tools.trial_lines(cluster) >= 3)
-        killed.append(next(iter(made[0].cluster.workers.values())).pid)
-        os.kill(killed[0], signal.SIGKILL)
-
-    monkeypatch.setattr(DaskExecutor, "__init__", remember)
-    killer = threading.Thread(target=kill_one)
-    killer.start()
-    code, out = tools.run(grid, cluster, executor="dask", jobs=2)
-    killer.join()
-    assert code == 0, out
-    assert killed
-    assert tools.results(cluster) == tools.results(alone)
 
 
 def test_a_cluster_that_is_there_already_runs_with_its_workers_own_data(
@@ -128,6 +96,7 @@ def test_a_scheduler_that_goes_away_ends_the_run_with_how_to_go_on(
     from distributed import LocalCluster
 
     monkeypatch.setattr("bench.execution.cluster.CONNECT_SECONDS", 2)
+    monkeypatch.setattr("bench.execution.cluster.RETURN_SECONDS", 1)
     plan = Planner(tmp_path, RunRequest.engine).plan(tools.grid(folds=1))
     with LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster:
         executor = DaskExecutor(SETTINGS, cluster.scheduler_address, 1)
