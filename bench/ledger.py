@@ -66,9 +66,9 @@ def _parse(file: BinaryIO, path: Path, curves: bool) -> Iterator[Record]:
         if len(found) != len(lines):  # one of them is no record: each by itself, to name it
             found = [_loaded(line, path, number) for number, line in enumerate(lines, before + 1)]
         for number, record in enumerate(found, before + 1):
-            _check(record, path, number)
-            if not curves:
+            if not curves and isinstance(record, dict):
                 record.pop("curve", None)
+            _check(record, path, number)
             yield record
         before += len(lines)
 
