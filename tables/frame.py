@@ -10,8 +10,10 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from bench.registry import UserError
@@ -33,15 +35,16 @@ class Results:
 
     def __post_init__(self) -> None:
         done = self.trials[self.trials["status"] == "done"] if len(self.trials) else self.trials
-        self._done = {str(key): part.set_index(["fold", "repeat"]).sort_index() for key, part in done.groupby("cell")}
-
+        # In order of cells, so that each is a slice: a frame of its own for each of many cells would cost gigabytes.
+        self._done = done.sort_values(["cell", "fold", "repeat"]).set_index(["fold", "repeat"])
+        cells = self._done["cell"].to_numpy(dtype=object)
+        edges = [0, *(np.flatnonzero(cells[1:] != cells[:-1]) + 1), len(cells)] if len(cells) else []
+        self._slices = {str(cells[start]): slice(start, end) for start, end in pairwise(edges)}
         self._values: dict[tuple[str | None, str], pd.Series[float]] = {}
 
     def done(self, key: str | None) -> pd.DataFrame:
         """The finished trials of one cell, by (fold, repeat); empty when there are none."""
-        if key is None or key not in self._done:
-            return self.trials.iloc[:0].set_index(["fold", "repeat"])
-        return self._done[key]
+        return self._done.iloc[self._slices.get(key, slice(0))] if key is not None else self._done.iloc[:0]
 
     def values(self, key: str | None, metric: str = "accuracy") -> pd.Series[float]:
         """The finished trials' metric, a fraction, by (fold, repeat)."""
@@ -147,10 +150,25 @@ def from_records(records: Iterable[Mapping[str, Any]]) -> Results:
     found = Collected.of(records)
     return _results(
         pd.DataFrame.from_dict({key: flat_cell(cell) for key, cell in found.cells.items()}, orient="index"),
-        pd.DataFrame([_flat_trial(trial) for trial in found.trials.values()]),
+        _frame(_flat_trial(found.trials.pop(identity)) for identity in list(found.trials)),
         {key: frozenset(wanted) for key, wanted in found.planned.items()},
         {"skipped": found.skipped, "provenance": found.provenance, "grids": found.grids},
     )
+
+
+def _frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Rows with whatever columns they have; taken one by one, since a list of a million of them is large."""
+    columns: dict[str, list[Any]] = {}
+    for count, row in enumerate(rows):
+        for name, value in row.items():
+            if name not in columns:
+                columns[name] = [None] * count
+            columns[name].append(value)
+        if len(row) < len(columns):
+            for values in columns.values():
+                if len(values) == count:
+                    values.append(None)
+    return pd.DataFrame(columns)
 
 
 def _results(
