@@ -97,11 +97,10 @@ class Mirror:
         found[cell.key] = fitting[:1]
         if fitting:
             return False
-        tags = {CELL_TAG: cell.key, **_origin_tags(trials, state)}
+        tags = {CELL_TAG: cell.key, DIGEST_TAG: digest, **_origin_tags(trials, state)}
         start, end = _span(trials)
         run_id = self.client.create_run(experiment, start, tags, run_name=cell.label).info.run_id
         self._log(run_id, cell, trials, state)
-        self.client.set_tag(run_id, DIGEST_TAG, digest)
         self.client.set_terminated(run_id, "FINISHED", end)
         found[cell.key] = [(run_id, digest)]
         return True
@@ -253,8 +252,20 @@ def _reach(uri: str) -> None:
 
 def sync_mirror(workspace: Workspace, uri: str | None) -> tuple[int, int]:
     """Write every cell of the ledger to its grids' experiments; how many were written and how many were up to date."""
+    from mlflow.exceptions import MlflowException
+
     state = read_state(workspace.ledger)
     mirror = Mirror(uri or workspace.tracking_uri, workspace.artifacts)
     members = dict.fromkeys((plan["grid"], key) for plan in state.plans for key in plan["cells"])
-    changed = [mirror.write_cell(grid, state.cell(key), state) for grid, key in members if key in state.trials]
+    changed = []
+    try:
+        for grid, key in members:
+            if key in state.trials:
+                changed.append(mirror.write_cell(grid, state.cell(key), state))
+    except (MlflowException, OSError) as error:
+        reason = str(error).splitlines()[0][:200]
+        raise UserError(
+            f"the tracking store {mirror.uri} stopped answering ({reason}) after {sum(changed)} new cells; "
+            "these are kept, run the same command again"
+        ) from error
     return sum(changed), len(changed) - sum(changed)

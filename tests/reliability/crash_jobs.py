@@ -6,6 +6,7 @@ it, and what it holds when the job was done again. One process loads everything 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -72,7 +73,8 @@ def kill_everywhere(name: str, job: Job, home: Path) -> None:
 
 
 def prepared(job: Job, folder: Path) -> None:
-    assert in_a_fork(lambda: quiet(lambda: job.prepare(folder))) == 0
+    with contextlib.redirect_stdout(sys.stderr):  # stdout is the report
+        job.prepare(folder)
 
 
 def tell_acknowledged(log: Path) -> None:
