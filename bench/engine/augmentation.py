@@ -64,13 +64,13 @@ def density(graph: Data) -> float:
     return graph.num_edges / (n * (n - 1)) if n > 1 else 0.0
 
 
-def generated_figures(problem: Problem, generated: Sequence[Data], context: Context) -> dict[str, float]:
+def generated_figures(problem: Problem, densities: Sequence[float], context: Context) -> dict[str, float]:
     """Count and mean density of what an offline method made, beside the originals', and its noted fallbacks."""
-    if not generated or problem.augmenter.mode != "append":
+    if not densities or problem.augmenter.mode != "append":
         return {}
     return {
-        "count": len(generated),
-        "density": float(np.mean([density(g) for g in generated])),
+        "count": len(densities),
+        "density": float(np.mean(densities)),
         "density_original": float(np.mean([density(g) for g in problem.graphs])),
         **context.notes,
     }

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from torch_geometric.data import Batch, Data
 
 from augmenters.base import Context, EmbeddingAugmenter, GraphAugmenter, generator
-from bench.engine.augmentation import Stopwatch, generate, generated_figures, make_context, offline_set
+from bench.engine.augmentation import Stopwatch, density, generate, generated_figures, make_context, offline_set
 from bench.engine.problem import Augmented, Fitted, Problem, curve_epochs, training_set
 from models.classifier import GraphClassifier
 from models.fit import Mix, Step, fit, own_stream, predict
@@ -43,7 +43,7 @@ def fit_problem(problem: Problem) -> Fitted:
     with own_stream(problem.augment_seed, problem.device):
         fit(model, steps, problem.training.lr, problem.training.weight_decay, keeper)
     watch.lap("train")
-    figures = generated_figures(problem, fixed.generated, context)
+    figures = generated_figures(problem, [density(graph) for graph in fixed.generated], context)
     return Fitted(keeper.chosen(), keeper.loss, figures, watch.seconds, tuple(keeper.curve))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from torch import Tensor
 from torch_geometric.data import Data
@@ -12,7 +12,7 @@ from bench.engine.fast.attention import AttentionStack
 from bench.engine.fast.classes import each_alone, refine
 from bench.engine.fast.convolution import ConvolutionStack
 from bench.engine.fast.dropout import Dropout
-from bench.engine.fast.graphs import NotFast, join
+from bench.engine.fast.graphs import NotFast, Part, assemble
 from bench.engine.fast.network import Network, Stack
 from bench.engine.fast.parameters import Parameters
 from bench.engine.fast.pooling import ReadoutName, pooling
@@ -33,6 +33,11 @@ def check_model(model: GraphClassifier) -> None:
         raise NotFast(f"readout {type(model.readout).__name__}")
 
 
+def parts_of(model: GraphClassifier, graphs: Iterable[Data]) -> list[Part]:
+    """Graphs as the engine keeps them for this model; those of an iterator need not be there all at once."""
+    return [Part.of(graph, whole=heads_of(model) is not None) for graph in graphs]
+
+
 def heads_of(model: GraphClassifier) -> int | None:
     """The number of attention heads, None for a backbone without attention."""
     return model.backbone.heads if isinstance(model.backbone, GAT) else None
@@ -46,7 +51,7 @@ def dropout_of(model: GraphClassifier, seed: int, alone: bool) -> Dropout | None
 def fixed_network(
     model: GraphClassifier,
     parameters: Parameters,
-    graphs: Sequence[Data],
+    parts: Sequence[Part],
     targets: Tensor,
     weights: Tensor,
     dropout: Dropout | None,
@@ -57,9 +62,9 @@ def fixed_network(
     Dropout tells equal nodes apart, so with it nothing is merged.
     """
     heads, width, layers = heads_of(model), model.backbone.out_channels, len(model.backbone.convs)
-    if heads and any(graph.get("edge_weight") is not None for graph in graphs):
+    if heads and any(part.weight is not None for part in parts):
         raise NotFast("edge weights, which attention refuses")
-    joined = join(graphs, whole=heads is not None)
+    joined = assemble(parts)
     kind = KINDS.get(type(model.backbone))
     nodes = each_alone(len(joined.x))
     alike = merge and dropout is None

@@ -90,7 +90,8 @@ class ChangingConvolution:
         own = (cheapest_rows(sp.csr_array(x.numpy().astype(np.float64))),) if self.kind == "sage" else ()
         hot = x.nonzero()
         if x.shape[1] <= FEW_FEATURES or len(hot) != len(x) or not bool((x.sum(dim=1) == 1).all()):
-            aggregate = Bag(sp.csr_array((self.pair_values.numpy(), self.column.numpy(), self.offsets)))
+            pairs = (self.pair_values.numpy(), self.column.numpy(), self.offsets)
+            aggregate = Bag(sp.csr_array(pairs, shape=(self.nodes, self.nodes)))  # scipy sees no shape in no pair
             aggregate.values = self.pair_values
             return lambda: (aggregate(x), *own)
         picked = self.picked_input(hot[:, 1].numpy(), x.shape[1])

@@ -9,12 +9,13 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from augmenters.base import generator
-from bench.engine.augmentation import Stopwatch, generated_figures, make_context, offline_set
-from bench.engine.fast.build import check_model, dropout_of, fixed_network
+from bench.engine.augmentation import Stopwatch, generated_figures, make_context
+from bench.engine.fast.build import check_model, dropout_of, fixed_network, parts_of
 from bench.engine.fast.epochs import leaves_torch_alone, steps
 from bench.engine.fast.graphs import NotFast
 from bench.engine.fast.loop import train
 from bench.engine.fast.parameters import Parameters
+from bench.engine.fast.preparing import prepare
 from bench.engine.problem import Fitted, Problem, curve_epochs, label_rows
 from bench.engine.reference import fit_problem
 from bench.registry import Choice
@@ -57,7 +58,7 @@ def fit_fast(problem: Problem) -> Fitted:
     model = problem.fresh_model()
     check_model(model)
     rng, context = generator(problem.augment_seed), make_context(problem, fast_class_probabilities)
-    fixed = offline_set(problem, rng, context)
+    fixed = prepare(problem, model, rng, context)
     watch.lap("augment")
     with torch.no_grad(), own_stream(problem.augment_seed):
         parameters = Parameters(model, problem.training.lr, problem.training.weight_decay)
@@ -66,7 +67,7 @@ def fit_fast(problem: Problem) -> Fitted:
         losses = train(parameters, networks, problem.training.epochs)
         parameters.store(model)
     watch.lap("train")
-    figures = generated_figures(problem, fixed.generated, context)
+    figures = generated_figures(problem, fixed.densities, context)
     curve = tuple((epoch, float(losses[epoch - 1])) for epoch in curve_epochs(problem.training.epochs))
     return Fitted(model, float(losses[-1]), figures, watch.seconds, curve)
 
@@ -89,7 +90,9 @@ def fast_class_probabilities(
             parameters = Parameters(model, lr)
             targets = label_rows(graphs, num_classes)
             dropout = dropout_of(model, seed, alone=True)
-            network = fixed_network(model, parameters, graphs, targets, torch.ones(len(graphs)), dropout)
+            network = fixed_network(
+                model, parameters, parts_of(model, graphs), targets, torch.ones(len(graphs)), dropout
+            )
             train(parameters, ((network, None) for _ in range(epochs)), epochs)
             if not model.backbone.dropout:
                 return network.forward().softmax(dim=1)

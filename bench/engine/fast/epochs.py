@@ -20,7 +20,7 @@ from augmenters.m_mixup import MMixup
 from augmenters.softedge import SoftEdge
 from bench.engine.augmentation import generate
 from bench.engine.fast.attention import AttentionLayer, AttentionStack, Entries
-from bench.engine.fast.build import KINDS, READOUTS, fixed_network, heads_of
+from bench.engine.fast.build import KINDS, READOUTS, fixed_network, heads_of, parts_of
 from bench.engine.fast.changing import ChangingConvolution, Pattern
 from bench.engine.fast.classes import each_alone
 from bench.engine.fast.convolution import ConvolutionStack
@@ -30,8 +30,9 @@ from bench.engine.fast.mixing import Mixing, draw_mixing
 from bench.engine.fast.network import Network, Stack
 from bench.engine.fast.parameters import Parameters
 from bench.engine.fast.pooling import KeptPooling, Pooling, kept_pooling, pooling
+from bench.engine.fast.preparing import Prepared
 from bench.engine.fast.product import cheapest_rows
-from bench.engine.problem import Augmented, Problem, label_rows, training_set
+from bench.engine.problem import Problem, label_rows, training_set
 from models.backbones import GraphSAGE
 from models.classifier import GraphClassifier
 
@@ -43,7 +44,7 @@ def steps(
     problem: Problem,
     model: GraphClassifier,
     parameters: Parameters,
-    fixed: Augmented,
+    fixed: Prepared,
     rng: Generator,
     context: Context,
     dropout: Dropout | None,
@@ -59,10 +60,10 @@ def steps(
             return
         for _ in range(epochs):
             data = training_set(problem, generate(problem, augmenter, rng, context))
-            graphs, targets, weights = data.graphs, data.targets, data.weights
-            yield fixed_network(model, parameters, graphs, targets, weights, dropout, merge=False), None
+            parts, targets, weights = parts_of(model, data.graphs), data.targets, data.weights
+            yield fixed_network(model, parameters, parts, targets, weights, dropout, merge=False), None
         return
-    network = fixed_network(model, parameters, fixed.graphs, fixed.targets, fixed.weights, dropout)
+    network = fixed_network(model, parameters, fixed.parts, fixed.targets, fixed.weights, dropout)
     for _ in range(epochs):
         if isinstance(augmenter, EmbeddingAugmenter):
             yield network, draw_mixing(augmenter, problem.graphs, rng, context)

@@ -40,23 +40,57 @@ class Joined:
         return np.asarray(self.edges.sum(axis=1) + full - self.missing.sum(axis=1))
 
 
+@dataclass(frozen=True)
+class Part:
+    """One graph as the engine keeps it: its edges, or the pairs that it lacks where those are cheaper."""
+
+    x: np.ndarray
+    target: np.ndarray
+    source: np.ndarray
+    weight: np.ndarray | None
+    gain: int  # entries saved by the pairs that it lacks; 0: these are its edges
+
+    @classmethod
+    def of(cls, graph: Data, whole: bool = False) -> Part:
+        """`whole` keeps the edge list as it is (attention needs each pair)."""
+        target, source, weight = edge_list(graph)
+        x, size, plain = graph.x.numpy(), int(graph.num_nodes), weight is None or bool((weight == 1).all())
+        # `Sum of all rows - the missing ones` costs 2n entries and the lacking pairs.
+        gain = 2 * len(target) - size * size - size
+        if not whole and plain and gain > 0:
+            table = pairs(size, target, source)
+            if int(table.sum()) == len(target):  # no edge twice
+                return cls(x, *others(table), None, gain)
+        return cls(x, target.astype(np.int32), source.astype(np.int32), weight, 0)
+
+    def edges(self) -> EdgeList:
+        """The edges, however they are kept."""
+        if not self.gain:
+            return self.target, self.source, self.weight
+        return *others(pairs(len(self.x), self.target, self.source)), None
+
+
 def join(graphs: Sequence[Data], whole: bool = False) -> Joined:
-    """Put the graphs together; `whole` keeps every edge list as it is (attention needs each pair)."""
-    sizes = np.array([graph.num_nodes for graph in graphs], dtype=np.int64)
+    """Put graphs together."""
+    return assemble([Part.of(graph, whole) for graph in graphs])
+
+
+def assemble(parts: Sequence[Part]) -> Joined:
+    """Put graphs together; where shared sums would gain too little over all, every graph by its edges."""
+    sizes = np.array([len(part.x) for part in parts], dtype=np.int64)
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    lists = [edge_list(graph) for graph in graphs]
-    near_complete = np.zeros(len(graphs), dtype=bool) if whole else choose_near_complete(sizes, lists)
+    gains = np.array([part.gain for part in parts])
+    near_complete = (gains > 0) & (gains.sum() > SUMS_COST)
     kept: list[tuple[np.ndarray, ...]] = []
     lacking: list[tuple[np.ndarray, ...]] = []
-    for start, size, (target, source, weight), flag in zip(starts, sizes, lists, near_complete, strict=False):
+    for start, part, flag in zip(starts, parts, near_complete, strict=False):
         if flag:
-            absent = np.nonzero(~pairs(size, target, source, diagonal=True))
-            lacking.append(placed(absent[0], absent[1], None, start))
+            lacking.append(placed(part.target, part.source, None, start))
         else:
-            kept.append(placed(target, source, weight, start))
+            kept.append(placed(*part.edges(), start))
     return Joined(
-        x=np.concatenate([graph.x.numpy() for graph in graphs]),
-        graph=np.repeat(np.arange(len(graphs)), sizes),
+        x=np.concatenate([part.x for part in parts]),
+        graph=np.repeat(np.arange(len(parts)), sizes),
         sizes=sizes,
         edges=square(kept, int(starts[-1])),
         missing=square(lacking, int(starts[-1])),
@@ -85,25 +119,18 @@ def edge_list(graph: Data) -> EdgeList:
     return target, source, None if weight is None else weight.numpy()
 
 
-def choose_near_complete(sizes: np.ndarray, lists: Sequence[EdgeList]) -> np.ndarray:
-    """Which graphs are cheaper as `sum of all rows - the missing ones`: it costs 2n entries and the lacking pairs."""
-    count = np.array([len(target) for target, _, _ in lists])
-    gain = 2 * count - sizes * sizes - sizes
-    flags = gain > 0
-    for i in np.flatnonzero(flags).tolist():
-        target, source, weight = lists[i]
-        plain = weight is None or bool((weight == 1).all())
-        flags[i] = plain and int(pairs(sizes[i], target, source).sum()) == count[i]  # no edge twice
-    return flags if gain[flags].sum() > SUMS_COST else np.zeros_like(flags)
-
-
-def pairs(size: int, target: np.ndarray, source: np.ndarray, diagonal: bool = False) -> np.ndarray:
+def pairs(size: int, target: np.ndarray, source: np.ndarray) -> np.ndarray:
     """The graph as a table of booleans."""
     table = np.zeros((size, size), dtype=bool)
     table[target, source] = True
-    if diagonal:
-        np.fill_diagonal(table, True)
     return table
+
+
+def others(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All pairs of different nodes that a table does not have (its diagonal is written over)."""
+    np.fill_diagonal(table, True)
+    absent = np.nonzero(~table)
+    return absent[0].astype(np.int32), absent[1].astype(np.int32)
 
 
 def square(parts: Sequence[tuple[np.ndarray, ...]], size: int) -> sp.csr_array:
