@@ -20,6 +20,7 @@ from bench.cells import Cell, Trial
 from bench.datasets import load_dataset
 from bench.engine.augmentation import Stopwatch
 from bench.engine.problem import Engine, Fitted, Problem
+from bench.execution.memory import room_for
 from bench.features import Featuriser
 from bench.ledger import Record
 from bench.registry import UserError
@@ -35,6 +36,7 @@ class TrialRunner:
     data_root: Path
     engine: Engine
     device: str = "cpu"
+    memory: int | None = None  # bytes that trials may take, together with those of other workers
     _splits: dict[tuple[str, str], Splits] = field(default_factory=dict)
     _shared: tuple[Any, dict[str, Any]] = ((), {})
 
@@ -47,7 +49,8 @@ class TrialRunner:
         try:
             record |= self._measure(cell, trial)
         except Diverged as error:
-            record |= {"status": "diverged", "reason": str(error)}
+            training = f"{cell.training.epochs} epochs, lr={cell.training.lr:g}"
+            record |= {"status": "diverged", "reason": f"{error} ({cell.label}, {training})"}
         except Exception as error:
             # The grid goes on whatever a method does; the ledger keeps what happened and a rerun retries it.
             record |= {"status": "failed", "reason": _one_line(error)}
@@ -55,7 +58,8 @@ class TrialRunner:
 
     def _measure(self, cell: Cell, trial: Trial) -> Record:
         problem, test = self.problem(cell, trial)
-        fitted = self.engine.fit([problem])[0]
+        with room_for(problem, self.memory, self.engine.name):
+            fitted = self.engine.fit([problem])[0]
         if isinstance(fitted, Exception):
             raise fitted
         watch = Stopwatch()

@@ -18,7 +18,7 @@ Mix = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class Diverged(ArithmeticError):
-    """Training met a loss that is not a number; it says at which epoch."""
+    """Training met a loss, or ended in weights, that is not a number; it says at which epoch."""
 
 
 def diverged(value: float, epoch: int) -> Diverged:
@@ -84,7 +84,14 @@ def predict(
         model(Batch.from_data_list(list(graphs[i : i + size])).to(device)).softmax(dim=1).cpu()
         for i in range(0, len(graphs), size)
     ]
-    return torch.cat(rows)
+    found = torch.cat(rows)
+    lost = int((~found.isfinite()).any(dim=1).sum())
+    if lost:  # a last step can spoil the weights after the last loss was looked at
+        raise Diverged(
+            f"the trained classifier gives no number for {lost} of {len(found)} graphs; "
+            "lower the learning rate or check the features"
+        )
+    return found
 
 
 def class_probabilities(
