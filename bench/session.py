@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -13,9 +13,11 @@ from rich.markup import escape
 from bench.cells import Cell
 from bench.engine import DEFAULT_ENGINE
 from bench.execution.local import ProcessExecutor, SerialExecutor
+from bench.execution.memory import memory_budget, parse_memory, shown, workers_within
 from bench.execution.tasks import Executor, WorkerSettings
 from bench.grids import Grid
 from bench.ledger import Ledger, LedgerState
+from bench.notices import say_once
 from bench.paths import data_root
 from bench.planning import Plan, Planner
 from bench.registry import UserError, unknown
@@ -45,6 +47,7 @@ class RunRequest:
     skip_unavailable: bool = False
     tuned: bool = False
     storage: str | None = None
+    memory: str | None = None
 
     def check(self) -> None:
         """What can be said of the options without looking at the machine."""
@@ -52,6 +55,10 @@ class RunRequest:
             raise UserError(f"--jobs {self.jobs} is not a number of processes; give 1 or more")
         if self.executor not in EXECUTORS:
             raise unknown("executor", self.executor, EXECUTORS)
+        if self.memory and self.executor == "dask":
+            raise UserError(f"--memory {self.memory}: a Dask worker has a limit of its own; leave --memory out")
+        if self.memory:
+            parse_memory(self.memory)
         if self.storage and not self.tuned:
             raise UserError(f"--storage {self.storage} names the studies of tuned settings; add --tuned")
         if self.scheduler and self.executor != "dask":
@@ -131,7 +138,11 @@ def executor_for(request: RunRequest, root: Path, cells: Sequence[Cell]) -> Exec
         cluster = DaskExecutor(settings, request.scheduler, request.processes)
         cluster.check(cells)
         return cluster
-    return SerialExecutor(settings) if request.processes == 1 else ProcessExecutor(settings, request.processes)
+    budget = memory_budget(request.memory)
+    jobs, settings = workers_within(budget, request.processes), replace(settings, memory=budget)
+    if jobs < request.processes:
+        say_once(f"{jobs} of {request.processes} workers, for {shown(budget)} of memory; --memory allows more")
+    return SerialExecutor(settings) if jobs == 1 else ProcessExecutor(settings, jobs)
 
 
 def say_what_will_run(plan: Plan, state: LedgerState, console: Console) -> None:

@@ -33,6 +33,12 @@ def run(
     features: Annotated[str | None, typer.Option(help="native, constant, degree-onehot, degree.")] = None,
     splits: Annotated[str | None, typer.Option(help="Split family, or stratified for our own.")] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Worker processes. Default: one per core.")] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            help="What all workers may take together: 4GiB. Default: 80 % of what is free.", show_default=False
+        ),
+    ] = None,
     executor: Annotated[str, typer.Option(help="local processes, or dask for a cluster.")] = "local",
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler. Default: a local cluster.", show_default=False)
@@ -93,6 +99,7 @@ def run(
         skip_unavailable=skip_unavailable,
         tuned=tuned,
         storage=storage,
+        memory=memory,
     )
     if dry_run:
         from bench.preview import preview

@@ -12,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 
+from bench.execution.memory import Claims, join_claims
 from bench.execution.tasks import Task, WorkerSettings, failed_record, run_task
 from bench.ledger import Record
 from bench.registry import UserError
@@ -65,7 +66,7 @@ class ProcessExecutor:
             try:
                 yield self._submit(pool, task).result()
             except BrokenProcessPool:
-                reason = "its worker process died twice, most likely out of memory; try fewer --jobs"
+                reason = "its worker process died twice, most likely out of memory; try fewer --jobs or less --memory"
                 yield [failed_record(job, reason) for job in task.jobs]
                 self._kill(pool)
                 pool = self._new_pool(1)
@@ -73,7 +74,9 @@ class ProcessExecutor:
 
     def _new_pool(self, jobs: int) -> ProcessPoolExecutor:
         # spawn: a forked copy of a process that has run torch or MLflow threads can hang.
-        pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_end_with_driver)
+        context = multiprocessing.get_context("spawn")
+        claims = None if self.settings.memory is None else Claims(self.settings.memory, context)
+        pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(claims,))
         self._pools.append(pool)
         try:
             with _deaf_to_interrupts():
@@ -116,6 +119,13 @@ def _deaf_to_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def _begin(claims: Claims | None) -> None:
+    """What a worker does first."""
+    if claims is not None:
+        join_claims(claims)
+    _end_with_driver()
 
 
 def _end_with_driver() -> None:

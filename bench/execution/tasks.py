@@ -39,6 +39,7 @@ class WorkerSettings:
     data_root: str | None
     engine: str
     device: str = "cpu"
+    memory: int | None = None  # bytes that all workers of this machine may take together; None: no limit
 
 
 class Executor(Protocol):
@@ -93,7 +94,8 @@ def _runner(settings: WorkerSettings) -> Callable[[Iterable[Job]], list[Record]]
 
         if settings.engine not in engines():
             raise unknown("engine", settings.engine, engines())
-        runner = TrialRunner(data_root(settings.data_root), engines()[settings.engine](), settings.device)
+        engine = engines()[settings.engine]()
+        runner = TrialRunner(data_root(settings.data_root), engine, settings.device, settings.memory)
         _RUNNERS[settings] = runner.run
     return _RUNNERS[settings]
 

@@ -48,7 +48,7 @@ def test_a_worker_that_dies_costs_only_the_trial_that_kills_it_each_time(
 
 
 def test_workers_that_cannot_even_start_stop_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.execution.local._end_with_driver", os.fspath)  # fails in the worker: no argument
+    monkeypatch.setattr("bench.execution.local._begin", os.fspath)  # fails in the worker: not a path
     executor = ProcessExecutor(WorkerSettings(None, "reference"), 1)
     with pytest.raises(UserError, match="worker processes end before they start; run with --jobs 1"):
         list(executor.run([]))
