@@ -6,6 +6,7 @@ import stat
 import struct
 import zipfile
 import zlib
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from bench.datasets.tu_files import USED, normalised
@@ -14,6 +15,7 @@ from bench.registry import UserError
 
 LARGEST = 4 * 2**30  # bytes of text; the largest set of the collection has about a quarter of it
 _SUSPICIOUS_RATIO = 200  # the collection's archives shrink 5 to 20 times
+_PIECE = 2**20  # bytes unpacked at once
 _SMALL = 2**24  # below this a ratio says nothing
 
 
@@ -34,7 +36,8 @@ def unpack(archive: Path, target: Path) -> str:
 
 def _content(archive: Path, opened: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     try:
-        return opened.read(member)
+        with opened.open(member) as stream:  # read as a whole, it would unpack far more than the headers speak of
+            return b"".join(iter(partial(stream.read, _PIECE), b""))
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, OverflowError, RuntimeError, struct.error) as error:
         raise _not_whole(archive, error) from error
 
@@ -99,7 +102,7 @@ def _check_member(archive: Path, member: zipfile.ZipInfo) -> None:
     outside = path.is_absolute() or ".." in path.parts or ":" in member.orig_filename
     if outside or "\0" in member.orig_filename:
         raise UserError(f"{archive} holds the unsafe path {member.orig_filename!r}; nothing was taken from it")
-    # zipfile bounds what it unpacks at once for these two alone; a few bytes of the others can fill the memory.
+    # zipfile can unpack piece by piece these two alone; a few bytes of the others can fill the memory.
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise UserError(f"{archive} holds {member.filename!r} packed in a rare way; pack it again with plain zip")
     kind = stat.S_IFMT(member.external_attr >> 16)
