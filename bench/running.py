@@ -15,6 +15,7 @@ from bench.execution.tasks import Executor, bundled
 from bench.ledger import Ledger, LedgerState
 from bench.planning import Plan, stamped
 from bench.provenance import provenance
+from bench.registry import UserError
 from bench.tracking import Mirror
 from bench.view import RunView
 
@@ -112,12 +113,15 @@ def announce(plan: Plan, ledger: Ledger) -> str:
 
 
 class MirrorWriter:
-    """Writes each cell to MLflow once it is complete; a server that dies on the way costs one warning."""
+    """Writes each cell to MLflow once it is complete.
+
+    A server that dies on the way costs one warning; what it missed is tried once more at the end of the run.
+    """
 
     def __init__(self, mirror: Mirror, plan: Plan, console: Console) -> None:
         self.mirror, self.plan, self.console = mirror, plan, console
         self.waiting: dict[str, int] = {}
-        self.broken = False
+        self.missed: list[Cell] = []  # none as long as the store answers
 
     def expect(self, jobs: Sequence[tuple[Cell, Trial]]) -> None:
         for cell, _ in jobs:
@@ -130,19 +134,27 @@ class MirrorWriter:
 
     def complete(self, state: LedgerState) -> None:
         """Cells of this plan that needed no trial may be missing from this store or this experiment."""
-        for cell in self.plan.cells:
-            if cell.key not in self.waiting:
-                self.write(cell, state)
+        missed, self.missed = self.missed, []
+        if missed:
+            try:  # anew: what the store holds of a cell that was half written is not known
+                self.mirror = Mirror(self.mirror.uri, self.mirror.artifacts)
+            except UserError:
+                return
+        for cell in [*missed, *(cell for cell in self.plan.cells if cell.key not in self.waiting)]:
+            self.write(cell, state)
+        if missed and not self.missed:
+            self.console.print(f"the tracking store {self.mirror.uri} answers again and is complete", highlight=False)
 
     def write(self, cell: Cell, state: LedgerState) -> None:
         from mlflow.exceptions import MlflowException
 
-        if self.broken:
+        if self.missed:
+            self.missed.append(cell)
             return
         try:
             self.mirror.write_cell(self.plan.grid.name, cell, state)
         except (MlflowException, OSError) as error:
-            self.broken = True
+            self.missed.append(cell)
             reason = str(error).splitlines()[0][:200]
             self.console.print(
                 f"[yellow]the tracking store {self.mirror.uri} stopped answering ({escape(reason)}); "

@@ -15,6 +15,7 @@ from typing import Any
 import optuna
 import sqlalchemy
 from filelock import FileLock, Timeout
+from optuna.exceptions import StorageInternalError
 from optuna.storages import RDBStorage
 from sqlalchemy.engine import URL
 
@@ -95,12 +96,15 @@ class Storage:
             ) from None
 
     def _server_lock(self, take: str, give: str, key: Any) -> Iterator[None]:
-        with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.execute(sqlalchemy.text(take), {"key": key})
-            try:
-                yield
-            finally:
-                connection.execute(sqlalchemy.text(give), {"key": key})
+        try:
+            with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                connection.execute(sqlalchemy.text(take), {"key": key})
+                try:
+                    yield
+                finally:
+                    connection.execute(sqlalchemy.text(give), {"key": key})
+        except sqlalchemy.exc.DBAPIError as error:  # as Optuna itself says it when the server is gone
+            raise StorageInternalError("the lock cannot be had, or its connection broke") from error
 
 
 def existing_storage(url: str | None, workspace: Workspace) -> Storage:

@@ -115,6 +115,23 @@ def tuning() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
+def servers() -> ModuleType:
+    """Real PostgreSQL and MLflow servers."""
+    return _load_tools("server_tools")
+
+
+@pytest.fixture(scope="module")
+def postgresql(servers: ModuleType) -> Iterator[Any]:
+    """A PostgreSQL server of our own; it is gone afterwards."""
+    server = servers.PostgreSQL()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture(scope="session")
 def mlflow_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty MLflow store to copy: making its tables takes seconds."""
     from bench.tracking import Mirror

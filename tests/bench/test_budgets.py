@@ -65,3 +65,16 @@ def test_a_budget_below_one_is_refused(k: int) -> None:
 
 def test_the_validation_budget_has_a_stream_of_its_own() -> None:
     assert set(validation_budget(LABELS, TRAIN, 5, SEEDS)) != set(labelled_graphs(LABELS, TRAIN, 5, SEEDS))
+
+
+def test_draws_never_change() -> None:
+    """A changed draw would silently make every stored result another experiment."""
+    labels, seeds = np.repeat([0, 1], 20), TrialSeeds("PROTEINS", "CHEMICAL", 3, 1)
+    assert labelled_graphs(labels, np.arange(40), 3, seeds).tolist() == [12, 11, 3, 25, 23, 20]
+    assert validation_budget(labels, np.arange(40), 3, seeds).tolist() == [17, 0, 18, 28, 35, 32]
+
+
+def test_a_class_with_just_k_graphs_is_nothing_to_speak_of(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "bench"):
+        labelled_graphs(np.repeat([0, 1], 5), np.arange(10), 5, replace(SEEDS, dataset="JUST"))
+    assert not caplog.records

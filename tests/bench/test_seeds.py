@@ -47,6 +47,15 @@ def test_the_purposes_of_one_trial_have_streams_of_their_own() -> None:
         seeds.shared("none"),
     ]
     assert len(set(streams)) == len(streams)
+    # Frozen: another name of a purpose would make every stored result another experiment.
+    assert streams[:5] == [
+        3165393799004459870,
+        5102739705538436499,
+        377041922508832990,
+        1763274058992287868,
+        644817484530036192,
+    ]
+    assert seeds.shared("autoencoder") == 3295383091849045
 
 
 def test_each_coordinate_of_a_trial_moves_its_seeds() -> None:

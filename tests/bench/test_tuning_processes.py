@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import getpass
-import os
-import pwd
-import shutil
-import socket
-import subprocess
-import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -42,51 +35,9 @@ class Sleepy(Unchanged):
 WORDS = ["-d", "synthetic:graphs=60", "-k", "2", "--epochs", "2", "--folds", "3", "--space", "gcn.dropout=0"]
 
 
-def server_programs() -> Path | None:
-    """The folder of PostgreSQL's own programs; Debian keeps them off the path."""
-    places = [Path(found).resolve().parent for found in [shutil.which("initdb")] if found]
-    places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    return next((place for place in places if (place / "initdb").exists() and (place / "pg_ctl").exists()), None)
-
-
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[str]:
-    """A server of our own on loopback, in a folder of its own; it is gone afterwards."""
-    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'psycopg[binary]'")
-    programs = server_programs()
-    if programs is None:
-        pytest.skip("no PostgreSQL server is installed (Debian: apt-get install postgresql)")
-    user, words = getpass.getuser(), []
-    if os.geteuid() == 0:  # the server refuses to run as root
-        user, words = "postgres", ["runuser", "-u", "postgres", "--"]
-        if shutil.which("runuser") is None or user not in {entry.pw_name for entry in pwd.getpwall()}:
-            pytest.skip("PostgreSQL does not run as root, and there is no user postgres to run it as")
-    folder = Path(tempfile.mkdtemp(prefix="augbench-postgresql-"))
-    shutil.chown(folder, user)
-
-    def call(program: str, *arguments: str) -> None:
-        command = [*words, str(programs / program), "-D", str(folder / "data"), *arguments]
-        done = subprocess.run(command, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{program}: {done.stdout}{done.stderr}"
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off"
-    try:
-        call("initdb", "-A", "trust", "-U", "tester", "--no-sync", "-E", "UTF8")
-        call("pg_ctl", "-w", "-t", "60", "-l", str(folder / "log"), "-o", options, "start")
-        try:
-            yield f"postgresql+psycopg://tester@127.0.0.1:{port}/postgres"
-        finally:
-            call("pg_ctl", "-m", "immediate", "stop")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
 def storage_url(request: pytest.FixtureRequest, tmp_path: Path, tuning: ModuleType) -> str:
-    url: str = tuning.url(tmp_path) if request.param == "sqlite" else request.getfixturevalue("postgresql")
+    url: str = tuning.url(tmp_path) if request.param == "sqlite" else request.getfixturevalue("postgresql").url
     return url
 
 

@@ -21,4 +21,5 @@ def _load(file: str) -> ModuleType:
 
 _runs = _load("conftest.py")
 tools, tuning, mlflow_store = _runs.tools, _runs.tuning, _runs.mlflow_store
+servers, postgresql = _runs.servers, _runs.postgresql
 workspace, misbehaving, one_thread = _runs.workspace, _runs.misbehaving, _runs.one_thread

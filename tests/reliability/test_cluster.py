@@ -89,7 +89,9 @@ def test_a_trial_that_kills_its_workers_takes_no_other_with_it(
 ) -> None:
     """Dask suspects every task that a dead worker had, also those that only waited there."""
     import dask
+    import distributed
 
+    assert distributed.__version__  # its settings have to be there before one of them is changed
     folder = workspace()
     grid = tools.grid([f"{misbehaving}:Dies", "none", "dropedge"], folds=1)
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}):  # the fourth death takes longer to come

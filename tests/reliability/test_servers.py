@@ -1,0 +1,100 @@
+"""MLflow's server and PostgreSQL restarted on the way: a grid or a search ends with all trials, each once."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from optuna.exceptions import StorageInternalError
+
+from bench.execution import local
+from bench.execution.tasks import Task, run_task
+from bench.ledger import Record
+from bench.tracking import CELL_TAG, Mirror, sync_mirror
+from bench.tuning.storage import Storage
+from bench.workspace import Workspace
+
+Make = Callable[..., Path]
+METHODS = ("none", "duplicate", "dropedge", "m-mixup", "softedge")
+
+
+def test_a_grid_goes_on_while_mlflow_and_its_database_are_restarted(
+    postgresql: Any, servers: ModuleType, workspace: Make, tools: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone, folder = workspace("alone"), workspace("runs")
+    grid = tools.grid(METHODS, folds=2)
+    assert tools.run(grid, alone)[0] == 0
+    tracking = servers.MLflowServer(postgresql.database("tracking"), folder / "artifacts")
+    tracking.start()
+
+    class WithRestarts(local.SerialExecutor):
+        """The second cell is complete after the seventh trial, the third after the eighth, and so on."""
+
+        def run(self, tasks: Sequence[Task]) -> Iterator[list[Record]]:
+            for number, task in enumerate(tasks):
+                if number == 7:
+                    postgresql.stop()
+                if number == 8:
+                    postgresql.start()
+                    tracking.stop()
+                    tracking.start()
+                yield run_task(self.settings, task.to_json())
+
+    monkeypatch.setattr("bench.session.SerialExecutor", WithRestarts)
+    try:
+        code, out = tools.run(grid, folder, tracking_uri=tracking.uri)
+        assert code == 0, out
+        assert out.count("stopped answering") == 1 and "answers again and is complete" in out, out
+        assert tools.results(folder) == tools.results(alone)
+        # Nothing is left for `bench sync`: each cell is in the store once, with all its trials.
+        assert sync_mirror(Workspace(folder), tracking.uri) == (0, len(METHODS))
+        mirror = Mirror(tracking.uri, folder)
+        runs = mirror.client.search_runs([mirror.experiment("small")])
+        assert len(runs) == len({run.data.tags[CELL_TAG] for run in runs}) == len(METHODS)
+        assert {run.data.metrics["trials_done"] for run in runs} == {2}
+    finally:
+        tracking.stop()
+
+
+@pytest.mark.parametrize("back", [True, False])
+def test_a_search_survives_a_restart_of_its_database_or_goes_on_after_it(
+    back: bool, postgresql: Any, tuning: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that is back before it is asked again is not missed; one that is not ends the search, without loss."""
+    cell, url = tuning.cell("dropedge"), postgresql.database(f"studies_{back}".lower())
+    undisturbed = tuning.study(Storage(tuning.url(tmp_path)), cell)
+    tuning.search([undisturbed])
+    asked: list[Mapping[str, Any]] = []
+
+    def restart_on_the_way(work: Mapping[str, Any]) -> float:
+        asked.append(work)
+        if len(asked) == 10:
+            postgresql.stop()
+            if back:
+                postgresql.start()
+        accuracy: float = tuning.pretended(work)
+        return accuracy
+
+    study = tuning.study(Storage(url), cell)
+    pool = tuning.PretendingPool(answer=restart_on_the_way)
+    if back:
+        tuning.search([study], pool)
+    else:
+        with monkeypatch.context() as patched, pytest.raises(StorageInternalError):
+            gone = {"host": socket.gethostname(), "pid": os.getpid(), "born": 0.0}  # a process that has ended since
+            patched.setattr("bench.tuning.study.own_identity", lambda: gone)
+            tuning.search([study], pool)
+        assert pool.closed
+        with pytest.raises(StorageInternalError), study.storage.lock("turns"):
+            pass
+        postgresql.start()
+        study = tuning.study(Storage(url), cell)
+        assert 0 < len(tuning.sequence(study)) < 8
+        tuning.search([study])
+    assert tuning.sequence(study) == tuning.sequence(undisturbed)
+    assert len(tuning.sequence(study)) == 8
