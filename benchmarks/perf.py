@@ -220,9 +220,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=None, help="data root (default: $BENCH_DATA)")
     parser.add_argument("--datasets", nargs="+", default=["PROTEINS", "NCI1", "IMDB-BINARY", "DD"])
-    parser.add_argument(
-        "--methods", nargs="+", default=["none", "dropedge", "dropnode", "softedge", "m-mixup", "gdm-unc"]
-    )
+    parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("-k", nargs="+", type=int, default=[10])
     parser.add_argument(
         "--growth", nargs="*", type=int, default=[2, 5, 10, 25, 50], help="k of the plot; none: no plot"
@@ -234,7 +232,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--patience", type=float, default=20.0, help="seconds after which the reference is given up")
     parser.add_argument("--folds", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--plot", type=Path, default=Path("docs/performance-growth.svg"))
+    parser.add_argument("--plot", type=Path, default=Path("docs/images/performance-growth.svg"))
     parser.add_argument("--no-memory", action="store_true", help="do not start a process per row for its peak memory")
     parser.add_argument("--no-forecast", action="store_true", help="do not predict the hours of the grid `full`")
     parser.add_argument("--peak-memory-of", nargs=3, help=argparse.SUPPRESS)

@@ -6,11 +6,14 @@ import multiprocessing
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from bench.cells import Training, Trial
+from bench.engine.fast.engine import FastEngine
 from bench.execution import memory
 from bench.execution.memory import (
     GIB,
@@ -22,7 +25,11 @@ from bench.execution.memory import (
     room_for,
     workers_within,
 )
+from bench.grids import named_grid, product
+from bench.planning import Planner
 from bench.registry import UserError
+from bench.session import RunRequest
+from bench.trials import TrialRunner
 
 Make = Callable[..., Any]
 
@@ -91,6 +98,21 @@ def test_a_trial_waits_until_another_is_done(problem: Make, monkeypatch: pytest.
     waiting.join(10)
     assert claims.held.value == 2 * WORKER
     assert claims.training.value == 0
+
+
+def test_the_ledger_gets_the_reason(tmp_path: Path) -> None:
+    cell = Planner(tmp_path, "fast").cell(product(["synthetic"], k=[2])[0], Training(epochs=1))
+    (record,) = TrialRunner(tmp_path, FastEngine(), memory=GIB // 8).run([(cell, Trial(0, 0))])
+    assert record["status"] == "failed"
+    assert record["reason"].startswith("this trial (8 graphs")
+    (record,) = TrialRunner(tmp_path, FastEngine(), memory=1000 * GIB).run([(cell, Trial(0, 0))])
+    assert record["status"] == "done"
+
+
+def test_a_cluster_has_limits_of_its_own(tmp_path: Path) -> None:
+    request = RunRequest(grid=named_grid("quick"), workspace=tmp_path, executor="dask", memory="4GiB")
+    with pytest.raises(UserError, match="leave --memory out"):
+        request.check()
 
 
 def test_trials_that_fit_train_side_by_side(problem: Make, monkeypatch: pytest.MonkeyPatch) -> None:
