@@ -35,6 +35,7 @@ def shape_of(graph: Data, rng: Generator) -> Shape:
     rows, columns = graph.edge_index.numpy()
     apart = rows != columns
     adjacency = sp.csr_array((np.ones(int(apart.sum())), (rows[apart], columns[apart])), shape=(n, n))
+    adjacency.sum_duplicates()  # SciPy before 1.14 leaves that to us
     adjacency.data[:] = 1.0  # an edge listed twice is one edge
     degree = np.diff(adjacency.indptr).astype(float)
     piece = adjacency[:, kept][kept] if n > MOST_NODES and len(kept := grown_piece(adjacency, rng)) else adjacency
