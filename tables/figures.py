@@ -224,7 +224,8 @@ def critical_difference_figure(found: Ranking, ink: str = INK) -> Any:
 
 def plain_text(text: str) -> str:
     """A name that matplotlib draws as it is: a dollar sign starts no formula, a leading underscore hides no label."""
-    text = " ".join(text.split()).replace("\\", "\\\\") if "$" in text else " ".join(text.split())
+    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())  # no glyph for the others
+    text = text.replace("\\", "\\\\") if "$" in text else text
     text = text.replace("$", r"\$")
     return f"\u200b{text}" if text.startswith("_") else text
 

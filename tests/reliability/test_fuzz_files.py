@@ -236,14 +236,14 @@ def result_files(draw: st.DrawFn) -> bytes:
 
 # target: what reads it, what is generated, cases in the quick and in the long form
 TARGETS: dict[str, tuple[Check, st.SearchStrategy[Any], int, int]] = {
-    "settings": (lambda text, _: targets.setting_string(text), setting_strings(), 500, 30_000),
-    "datasets": (targets.dataset_string, setting_strings(), 200, 10_000),
-    "grids": (targets.grid_file, grid_files(), 300, 15_000),
-    "ledgers": (targets.ledger_file, ledgers(), 200, 10_000),
-    "splits": (targets.split_file, split_files(), 150, 10_000),
-    "tu": (targets.tu_files, tu_sets(), 150, 10_000),
-    "archives": (targets.archive, archives(), 300, 15_000),
-    "parquet": (targets.results_file, result_files(), 60, 4_000),
+    "settings": (lambda text, _: targets.setting_string(text), setting_strings(), 200, 30_000),
+    "datasets": (targets.dataset_string, setting_strings(), 100, 10_000),
+    "grids": (targets.grid_file, grid_files(), 120, 15_000),
+    "ledgers": (targets.ledger_file, ledgers(), 80, 10_000),
+    "splits": (targets.split_file, split_files(), 60, 10_000),
+    "tu": (targets.tu_files, tu_sets(), 60, 10_000),
+    "archives": (targets.archive, archives(), 80, 15_000),
+    "parquet": (targets.results_file, result_files(), 20, 4_000),
 }
 
 
