@@ -103,7 +103,7 @@ def measured(command: str, workspace: Path) -> tuple[dict[str, float], str]:
     return json.loads(last), "\n".join(shown[-30:])
 
 
-# Processor seconds and MiB at a million trials; three times what docs/reliability.md states.
+# Processor seconds and MiB at a million trials: three times what was measured, for the last two on a smaller ledger.
 BOUNDS = {
     "append": (90, 13_000),
     "status": (150, 5_000),
