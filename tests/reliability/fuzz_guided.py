@@ -7,6 +7,7 @@ TARGET is one of settings, grid, ledger, splits, tu, archive, parquet. Anything 
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
@@ -17,20 +18,34 @@ import atheris  # type: ignore[import-not-found]
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]
 
 with atheris.instrument_imports(include=["bench", "tables", "augmenters", "models"]):
+    import hostile_targets
+
     import bench.datasets.tu_files
     import bench.grid_files
     import bench.ledger
-    import bench.splits
-    import hostile_targets
+    import bench.splits  # noqa: F401
     import tables.archive  # noqa: F401
+
+# What each target takes for granted, so that the search does not begin with guessing JSON.
+SEEDS = {
+    "settings": b"gdm-acc:encoder=vgsae,eps=0.1",
+    "grid": b'datasets = ["digits"]\nk = [2]\n[[block]]\naugmenters = "none"\n[training]\nepochs = 5\n',
+    "ledger": hostile_targets.ledger_lines(hostile_targets.ledger_records()),
+    "splits": json.dumps(hostile_targets.split_content()).encode(),
+    "tu": b"\0".join(hostile_targets.tu_texts(4).values()),
+}
 
 
 def main() -> None:
-    target = hostile_targets.OF_BYTES[sys.argv.pop(1)]
+    name = sys.argv.pop(1)
+    target = hostile_targets.OF_BYTES[name]
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CACHE_HOME"] = folder
-        place = Path(folder)
-        atheris.Setup(sys.argv, lambda content: target(content, place))
+        place, seeds = Path(folder) / "work", Path(folder) / "seeds"
+        place.mkdir()
+        seeds.mkdir()
+        (seeds / "valid").write_bytes(SEEDS.get(name, b""))
+        atheris.Setup([*sys.argv, str(seeds)], lambda content: target(content, place))
         atheris.Fuzz()
 
 
