@@ -100,7 +100,7 @@ def test_tuned_stands_beside_default(fake: ModuleType, tmp_path: Path) -> None:
 def test_compare_prints_and_writes(paper: Path) -> None:
     output = run("compare", "-w", paper)
     assert "compared numbers are within noise" in output and "The paper contradicts itself here" in output
-    each = {f"compare-{name}.md" for name in TABLES}
+    each = {f"compare-{name}.md" for name in ("10labelrate", "GAE", "Pool")}  # those with a finished trial
     assert {"compare.md", "compare.tex", *each} == {path.name for path in (paper / "tables").iterdir()}
 
 
