@@ -27,7 +27,7 @@ def cells(tmp_path: Path) -> dict[int, Cell]:
 
 
 def trial(train: float, augment: float = 0.0) -> dict[str, Any]:
-    return {"status": "done", "seconds": {"augment": augment, "train": train, "evaluate": 0.5}}
+    return {"status": "done", "accuracy": 0.5, "seconds": {"augment": augment, "train": train, "evaluate": 0.5}}
 
 
 def test_a_measured_cell_takes_what_it_took(cells: dict[int, Cell]) -> None:

@@ -16,12 +16,16 @@ from bench.tuning.summary import StudyFacts
 
 Make = Callable[..., Path]
 SLEEPY = """
+import os
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from augmenters.controls import Unchanged
 from bench.registry import Tune, Within
+
+HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,11 @@ class Sleepy(Unchanged):
     depth: Annotated[float, Within(0, 1), Tune(0.0, 1.0)] = 0.5
 
     def draw(self, graphs, rng, context):
+        # a machine may take long to start another process: wait for those that are to come
+        (HERE / f"{os.getpid()}.here").touch()
+        deadline = time.monotonic() + 100
+        while len(list(HERE.glob("*.here"))) < int(os.environ.get("COMPANY", 1)) and time.monotonic() < deadline:
+            time.sleep(0.05)
         time.sleep(0.1)
         return super().draw(graphs, rng, context)
 """
@@ -58,8 +67,9 @@ def the_study(storage: Storage, method: str) -> StudyFacts | None:
 
 
 def test_two_processes_on_one_study_share_its_budget(
-    workspace: Make, tuning: ModuleType, storage_url: str, sleepy: str
+    workspace: Make, tuning: ModuleType, storage_url: str, sleepy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COMPANY", "2")
     words = [*WORDS, "-a", sleepy, "-n", "12", "-j", "1", "--storage", storage_url]
     processes = [tuning.start(workspace(name), words) for name in ("one", "other")]
     outputs = [process.communicate(timeout=240)[0] for process in processes]
