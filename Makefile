@@ -7,7 +7,7 @@ WORKSPACE ?= runs
 RESULTS ?= results/trials.parquet
 OUT ?= results
 
-.PHONY: run tables test lint types tests soak coverage mutants perf clean
+.PHONY: run tables test lint types tests soak mutants perf clean
 
 run: $(VENV)/.installed  ## the main job on built-in data: every method once over, with a comparison table
 	$(BIN)/bench run --grid quick --workspace $(WORKSPACE)
@@ -29,13 +29,10 @@ types: $(VENV)/.developer
 	$(BIN)/mypy
 
 tests: $(VENV)/.developer  ## four workers on two cores: many tests wait for servers and processes
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 4
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 4 --cov
 
 soak: $(VENV)/.developer  ## the long forms of the reliability tests, see docs/reliability.md
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m soak --timeout 3600
-
-coverage: $(VENV)/.developer  ## branches that the tests reach, in the test processes themselves
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 4 --cov --cov-report=term
 
 mutants: $(VENV)/.developer  ## plants faults in splits, budgets, seeds, ledger and statistics, and names those that live
 	OMP_NUM_THREADS=1 $(BIN)/python tests/mutation/mutants.py
