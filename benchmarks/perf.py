@@ -228,7 +228,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=800)
     parser.add_argument("--few-epochs", type=int, default=4, help="the smaller of the two numbers of epochs measured")
     parser.add_argument("--fast-epochs", type=int, default=404, help="the larger one of the fast engine")
-    parser.add_argument("--slow-epochs", type=int, default=14, help="that of the slow sides; 0 leaves them out")
+    parser.add_argument("--slow-epochs", type=int, default=54, help="that of the slow sides; 0 leaves them out")
     parser.add_argument("--patience", type=float, default=20.0, help="seconds after which the reference is given up")
     parser.add_argument("--folds", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
