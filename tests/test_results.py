@@ -1,0 +1,50 @@
+"""The published results: what is rendered is what its trials give, and the README quotes it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "results"
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """What `make tables` writes."""
+    paths = [folder / "report.html", *(folder / "tables").iterdir(), *(folder / "degree-onehot").iterdir()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+def test_rendering_again_changes_nothing(tmp_path: Path) -> None:
+    # the environment that runs the tests, instead of one that make would install
+    binaries = Path(sys.executable).parent
+    command = ["make", "--silent", "--old-file", f"{tmp_path}/.installed", "tables"]
+    (tmp_path / ".installed").touch()
+    subprocess.run([*command, f"VENV={tmp_path}", f"BIN={binaries}", f"OUT={tmp_path}"], cwd=ROOT, check=True)
+    published, again = files(RESULTS), files(tmp_path)
+    assert again.keys() == published.keys()
+    unlike = [name for name in again if again[name] != published[name]]
+    assert not unlike, f"results/ is not what its trials give ({', '.join(unlike)}); run `make tables` and commit"
+
+
+def test_the_readme_quotes_the_published_table() -> None:
+    table = (RESULTS / "tables" / "compare-10labelrate.md").read_text(encoding="utf-8")
+    assert table in (ROOT / "README.md").read_text(encoding="utf-8"), "copy results/tables/compare-10labelrate.md"
+
+
+def test_every_cell_of_the_main_table_that_can_run_without_a_network_is_complete() -> None:
+    from bench.ledger import LedgerState
+    from bench.workspace import records_at
+    from tables.specs import TABLES
+
+    state = LedgerState.of(records_at(RESULTS / "trials.parquet"))
+    wanted = {at for at in TABLES["10labelrate"].coordinates() if at.dataset != "REDDIT-MULTI-5K"}
+    complete = set()
+    for key, cell in state.cells.items():
+        place = (cell["dataset"], cell["k"], *(cell[part]["label"] for part in ("augmenter", "backbone", "readout")))
+        if cell["features"] != "degree-onehot" and len(state.done(key)) == 30:
+            complete.add(place)
+        assert all(record["reason"] for record in state.failed(key).values())
+    missing = {str(at) for at in wanted if (at.dataset, at.k, at.augmenter, at.backbone, at.readout) not in complete}
+    assert not missing
