@@ -203,7 +203,7 @@ def critical_difference_figure(found: Ranking, ink: str = INK) -> Any:
     with mpl.rc_context({"font.size": 9, "text.color": ink, "xtick.color": ink, "axes.edgecolor": ink}):
         figure = Figure(figsize=(6.4, 1.5 + 0.19 * len(safe)), layout="constrained")
         ax = figure.subplots()
-        critical_difference_diagram(
+        drawn = critical_difference_diagram(
             found.mean_ranks.rename(safe),
             found.p_pairs.rename(index=safe, columns=safe),
             ax=ax,
@@ -215,6 +215,8 @@ def critical_difference_figure(found: Ranking, ink: str = INK) -> Any:
             crossbar_props={"color": ink, "linewidth": 3, "alpha": 0.6},
             text_h_margin=0.25,
         )
+        for line in (line for bar in drawn["crossbars"] for line in bar):
+            line.set_xdata(sorted(line.get_xdata()))  # points come from a set, in another order in each process
         ax.set_xlim(0.4, len(safe) + 0.6)
         ax.set_xticks(range(1, len(safe) + 1))
         words = f"mean rank over {len(found.blocks)} datasets (1 is best), CD = {found.critical_difference:.2f}"
