@@ -105,8 +105,8 @@ class Cell:
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Cell:
         """The cell that `to_json` wrote; other keys of a ledger line are passed over."""
-        known = {field.name: facts[field.name] for field in fields(cls) if field.name != "tuned_from"}
-        known["tuned_from"] = facts.get("tuned_from")
+        known = {field.name: facts[field.name] for field in fields(cls) if not field.name.startswith("tuned")}
+        known |= {"tuned": facts.get("tuned", False), "tuned_from": facts.get("tuned_from")}
         for part in ("augmenter", "backbone", "readout"):
             known[part] = Choice(**known[part])
         return cls(**{**known, "training": Training(**known["training"])})

@@ -123,6 +123,8 @@ def start(
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        # where the tests run in the background, they ignore Ctrl-C, and what they start would too
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 

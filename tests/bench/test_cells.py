@@ -31,6 +31,12 @@ def test_json_there_and_back_is_the_same_cell() -> None:
     assert again.key == cell.key
 
 
+def test_a_line_that_says_nothing_of_tuning_is_of_a_cell_that_was_not_tuned() -> None:
+    facts = make_cell().to_json()
+    del facts["tuned"]
+    assert Cell.from_json(facts) == make_cell()
+
+
 @pytest.mark.parametrize(
     "change",
     [
