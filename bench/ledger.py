@@ -56,9 +56,11 @@ def read_state(path: Path, curves: bool = True) -> LedgerState:
 
 def _parse(file: BinaryIO, path: Path, curves: bool) -> Iterator[Record]:
     before = 0
-    while lines := list(islice(file, AT_ONCE)):
-        if not lines[-1].endswith(b"\n"):
+    ended = False
+    while not ended and (lines := list(islice(file, AT_ONCE))):
+        if not lines[-1].endswith(b"\n"):  # a writer may be at it: what it adds meanwhile is the rest of this line
             lines.pop()
+            ended = True
         try:
             found = json.loads(b"[" + b",".join(lines) + b"]")
         except (ValueError, RecursionError):

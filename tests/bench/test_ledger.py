@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import multiprocessing
 import os
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench import ledger
 from bench.cells import Trial
 from bench.ledger import Ledger, LedgerState, read_records
 from bench.registry import UserError
@@ -143,3 +145,21 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pyte
 def test_a_folder_in_the_ledgers_place_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot read the ledger"):
         read_records(tmp_path)
+
+
+def test_a_line_that_is_completed_while_it_is_read_is_left_for_the_next_reader(tmp_path: Path) -> None:
+    class Growing(io.BytesIO):
+        """A file to whose half line a writer adds the rest as soon as its end was reached."""
+
+        def __next__(self) -> bytes:
+            try:
+                return super().__next__()
+            except StopIteration:
+                place = self.tell()
+                self.write(b'"}\n')
+                self.seek(place)
+                raise
+
+    whole = json.dumps({"type": "provenance", "id": "a"}).encode() + b"\n"
+    found = ledger._parse(Growing(whole + b'{"type": "provenance", "id": "b'), tmp_path, curves=True)
+    assert [record["id"] for record in found] == ["a"]
