@@ -118,22 +118,23 @@ class DaskExecutor:
 
     def _collect(self, line: _Line, future: Any) -> list[Record]:
         """The records of a future that is done; none when its trials have to run again."""
-        from distributed import CancelledError, KilledWorker
+        from distributed import KilledWorker
 
-        try:
-            records: list[Record] = future.result(timeout=RESULT_SECONDS)
-        except KilledWorker as error:
-            return line.suspect(future, _died(error))
-        except (CancelledError, asyncio.CancelledError) as error:
-            raise _SchedulerLost from error
-        except Exception as error:
-            if self.client.status != "running":
-                raise _SchedulerLost from error
-            if not future.done():  # its worker died before it handed the result over; Dask runs it again
-                return []
+        if future.status == "cancelled":
+            raise _SchedulerLost
+        if future.status == "error":
+            error: Exception = future.exception(timeout=RESULT_SECONDS)
+            if isinstance(error, KilledWorker):
+                return line.suspect(future, _died(error))
             # Whatever a worker makes of a task (one that joined later and lacks a package, say) is its failure.
             reason = f"its worker could not run it: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
             return [failed_record(job, reason) for job in line.sent.pop(future).jobs]
+        try:
+            records: list[Record] = future.result(timeout=RESULT_SECONDS)
+        except (Exception, asyncio.CancelledError) as error:
+            if self.client.status != "running" or future.cancelled():
+                raise _SchedulerLost from error
+            return []  # its worker died before it handed the result over: Dask runs it again
         del line.sent[future]
         return records
 

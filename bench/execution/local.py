@@ -17,6 +17,8 @@ from bench.execution.tasks import Task, WorkerSettings, failed_record, run_task
 from bench.ledger import Record
 from bench.registry import UserError
 
+DIED = "its worker process died twice, most likely out of memory; try fewer --jobs or less --memory"
+
 
 class SerialExecutor:
     """Runs everything here, one task after the other."""
@@ -33,7 +35,7 @@ class SerialExecutor:
 
 
 class ProcessExecutor:
-    """Runs tasks in worker processes. A worker that dies costs its task's trials a second try, each alone."""
+    """Runs tasks in worker processes. Those that were under way when one dies run again, each alone."""
 
     def __init__(self, settings: WorkerSettings, jobs: int) -> None:
         self.settings, self.jobs = settings, jobs
@@ -60,16 +62,21 @@ class ProcessExecutor:
                 pool = self._new_pool(self.jobs)
 
     def _one_by_one(self, tasks: Sequence[Task]) -> Iterator[list[Record]]:
-        """Trials that were in flight when a worker died, each with a worker to itself, to see which was the cause."""
+        """Trials that were in flight when a worker died, each with a worker to itself, to see which was the cause.
+
+        Only two workers of its own tell: a trial may have waited yet when the others' died, and one may die by chance.
+        """
         pool = self._new_pool(1)
         for task in tasks:
-            try:
-                yield self._submit(pool, task).result()
-            except BrokenProcessPool:
-                reason = "its worker process died twice, most likely out of memory; try fewer --jobs or less --memory"
-                yield [failed_record(job, reason) for job in task.jobs]
-                self._kill(pool)
-                pool = self._new_pool(1)
+            for last in (False, True):
+                try:
+                    yield self._submit(pool, task).result()
+                    break
+                except BrokenProcessPool:
+                    self._kill(pool)
+                    pool = self._new_pool(1)
+                    if last:
+                        yield [failed_record(job, DIED) for job in task.jobs]
         self._kill(pool)
 
     def _new_pool(self, jobs: int) -> ProcessPoolExecutor:

@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 MISBEHAVING = """
 import os
+import time
 from dataclasses import dataclass
 
 from augmenters.controls import Unchanged
@@ -68,6 +69,29 @@ class DiesOnce(Unchanged):
         except FileExistsError:
             return super().draw(graphs, rng, context)
         os._exit(9)
+
+
+@dataclass(frozen=True)
+class DiesBeside(Unchanged):
+    def draw(self, graphs, rng, context):
+        while not os.path.exists(os.environ["AUGBENCH_TEST_MARK"]):
+            time.sleep(0.02)
+        os._exit(9)
+
+
+@dataclass(frozen=True)
+class DiesAlone(Unchanged):
+    def draw(self, graphs, rng, context):
+        # killed with its neighbour at first, dies by itself next, and lives then
+        with open(os.environ["AUGBENCH_TEST_MARK"], "a") as mark:
+            mark.write(".")
+            mark.flush()
+            call = mark.tell()
+        if call == 1:
+            time.sleep(120)
+        if call == 2:
+            os._exit(9)
+        return super().draw(graphs, rng, context)
 """
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from unittest import mock
 
 import pytest
 
@@ -48,6 +50,18 @@ def test_a_cluster_that_is_there_already_runs_with_its_workers_own_data(
             changed = {**cell, "versions": {**cell["versions"], "torch": "1.0"}}
             executor = DaskExecutor(SETTINGS, cluster.scheduler_address, 1)
             executor.check([type(plan.cells[0]).from_json(changed)])
+
+
+def test_a_result_that_is_lost_with_its_worker_is_waited_for_again(tiny_root: Path, tools: ModuleType) -> None:
+    """Dask runs such a task once more; for a moment it still counts as finished."""
+    plan = Planner(tiny_root, RunRequest.engine).plan(tools.grid(datasets=["TINY"], folds=1))
+    future = mock.Mock(status="finished", **{"cancelled.return_value": False, "done.return_value": True})
+    future.result.side_effect = [TimeoutError(), [{"type": "trial"}]]
+    executor = DaskExecutor.__new__(DaskExecutor)
+    executor.client, executor._threads, executor._looked = mock.Mock(status="running"), 1, math.inf
+    executor.client.submit.return_value, executor._sent, executor.settings = future, 0, SETTINGS
+    assert list(executor.run([Task(((plan.cells[0], plan.trials[0]),))])) == [[{"type": "trial"}]]
+    assert executor.client.submit.call_count == 1 and future.result.call_count == 2
 
 
 def test_a_worker_says_why_it_cannot_take_part(tiny_root: Path, tools: ModuleType, tmp_path: Path) -> None:

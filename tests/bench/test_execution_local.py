@@ -27,12 +27,23 @@ def test_the_numbers_are_the_same_with_one_process_and_with_two(workspace: Make,
     assert one == two
 
 
+@pytest.mark.parametrize(
+    ("once", "always"),
+    [("DiesOnce", "Dies"), ("DiesAlone", "DiesBeside")],
+    ids=["by itself", "killed with its neighbour before"],
+)
 def test_a_worker_that_dies_costs_only_the_trial_that_kills_it_each_time(
-    workspace: Make, tools: ModuleType, misbehaving: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    once: str,
+    always: str,
+    workspace: Make,
+    tools: ModuleType,
+    misbehaving: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("AUGBENCH_TEST_MARK", str(tmp_path / "mark"))
     folder = workspace()
-    grid = tools.grid([f"{misbehaving}:DiesOnce", f"{misbehaving}:Dies", "none"], folds=1)
+    grid = tools.grid([f"{misbehaving}:{once}", f"{misbehaving}:{always}", "none"], folds=1)
     code, out = tools.run(grid, folder, jobs=2)
     assert code == 1 and "try fewer --jobs" in out
     assert (tmp_path / "mark").exists()
@@ -42,8 +53,8 @@ def test_a_worker_that_dies_costs_only_the_trial_that_kills_it_each_time(
         for key, trials in state.trials.items()
         for record in trials.values()
     }
-    assert ends["none"]["status"] == ends["DiesOnce"]["status"] == "done"
-    assert ends["Dies"]["status"] == "failed" and "worker process died twice" in ends["Dies"]["reason"]
+    assert ends["none"]["status"] == ends[once]["status"] == "done"
+    assert ends[always]["status"] == "failed" and "worker process died twice" in ends[always]["reason"]
     assert tools.trial_lines(folder) == 3
 
 
