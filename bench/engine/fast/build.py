@@ -55,11 +55,13 @@ def fixed_network(
     targets: Tensor,
     weights: Tensor,
     dropout: Dropout | None,
-    merge: bool = True,
+    many_steps: bool = True,
+    same_order: bool = False,
 ) -> Network:
-    """The network of a training set that stays the same; `merge` pays when it serves many steps.
+    """The network of a training set that stays the same.
 
-    Dropout tells equal nodes apart, so with it nothing is merged.
+    Where it serves many steps it pays to merge equal nodes and to leave out units that none of them uses. Dropout tells
+    nodes and units apart, so with it neither is done; `same_order` is for who looks at single channels of the output.
     """
     heads, width, layers = heads_of(model), model.backbone.out_channels, len(model.backbone.convs)
     if heads and any(part.weight is not None for part in parts):
@@ -67,12 +69,14 @@ def fixed_network(
     joined = assemble(parts)
     kind = KINDS.get(type(model.backbone))
     nodes = each_alone(len(joined.x))
-    alike = merge and dropout is None
+    alike = many_steps and dropout is None
     classes = refine(joined, layers, by_degree=kind == "gcn") if alike else [nodes] * (layers + 1)
     stack: Stack
     if kind is None:
         stack = AttentionStack.of(joined, classes, parameters, heads or 1, dropout)
     else:
         stack = ConvolutionStack.of(kind, joined, classes, parameters, width, dropout)
+        if many_steps and not same_order:
+            stack.leave_out_unused(parameters)
     readout = pooling(READOUTS[type(model.readout)], joined.sizes, classes[-1], width)
     return Network(parameters, stack, readout, targets, weights)

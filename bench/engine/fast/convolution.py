@@ -21,6 +21,7 @@ from bench.engine.fast.dropout import Dropout, Mask
 from bench.engine.fast.graphs import Joined
 from bench.engine.fast.parameters import Parameters
 from bench.engine.fast.product import BothWays, Factored, Half, Rows, cheapest_rows
+from bench.engine.fast.units import STEP, SUM_STEP, Units
 
 # The names of a layer's weights before its first ReLU, of its bias, and of a second linear map if it has one.
 NAMES: dict[Kind, tuple[list[str], str, str | None]] = {
@@ -39,8 +40,8 @@ class Workspace:
     def reserve(self, rows: int) -> None:
         self.flat = [flat if len(flat) >= rows * self.width else torch.empty(rows * self.width) for flat in self.flat]
 
-    def rows(self, which: int, count: int) -> Tensor:
-        return self.flat[which][: count * self.width].view(count, self.width)
+    def rows(self, which: int, count: int, width: int) -> Tensor:
+        return self.flat[which][: count * width].view(count, width)
 
 
 class Layer:
@@ -51,12 +52,31 @@ class Layer:
     ) -> None:
         names, bias, second = NAMES[kind]
         prefix = f"backbone.convs.{number}"
-        self.affine = Affine(parameters, [f"{prefix}.{name}" for name in names], f"{prefix}.{bias}")
+        self.weight_names, self.bias_name = [f"{prefix}.{name}" for name in names], f"{prefix}.{bias}"
+        self.whole = self.affine = Affine.of(parameters, self.weight_names, self.bias_name)
         self.second = Linear(parameters, f"{prefix}.{second}") if second else None
         self.output = torch.empty(rows, work.width) if second else torch.empty(0)
         self.hidden = self.output
         self.mask = Mask(dropout, rows, work.width) if dropout else None
-        self.gradient_rows = work.rows(0, rows)  # where the layer above writes the gradient of the output
+        self.units: Units | None = None
+        self.work, self.rows, self.bound = work, rows, (0, 0)
+
+    @property
+    def width(self) -> int:
+        """How many of the units may differ from 0."""
+        return self.units.width if self.units else self.work.width
+
+    def inputs_width(self) -> int:
+        raise NotImplementedError
+
+    def bind(self) -> bool:
+        """Narrow what follows to the units that are in use, here and below; whether there was anything to do."""
+        widths = self.inputs_width(), self.width
+        if self.bound == widths:
+            return False
+        self.bound, self.affine = widths, self.whole.front(*widths)
+        self.gradient_rows = self.work.rows(0, self.rows, self.width)  # where the layer above writes the gradient
+        return True
 
     def finish(self, before_relu: Tensor) -> Tensor:
         if self.second is None:
@@ -64,6 +84,9 @@ class Layer:
         else:
             self.hidden = before_relu.relu_()
             self.second.forward(self.hidden, self.output).relu_()
+        if self.units is not None:
+            self.output = self.units.settle(self.output)
+            self.bind()
         return self.output if self.mask is None else self.mask.forward(self.output)
 
     def unfinish(self, gradient: Tensor, out: Tensor) -> Tensor:
@@ -71,7 +94,7 @@ class Layer:
         if self.mask is not None:
             self.mask.backward(gradient)
         if self.second is None:
-            return through_relu(gradient, self.output, out)
+            return through_relu(gradient[:, : self.width], self.output[:, : self.width], out)
         self.second.backward(through_relu(gradient, self.output), self.hidden, out)
         return through_relu(out, self.hidden)
 
@@ -89,8 +112,16 @@ class FirstLayer(Layer):
         dropout: Dropout | None,
     ) -> None:
         super().__init__(kind, parameters, 0, rows, work, dropout)
-        self.inputs = inputs
-        self.before_relu, self.scratch = torch.empty(rows, work.width), work.rows(1, rows)
+        self.inputs, self.before_relu = inputs, torch.empty(rows, work.width)
+        self.bind()
+
+    def inputs_width(self) -> int:
+        return len(self.whole.weights[0])
+
+    def bind(self) -> bool:
+        if changed := super().bind():
+            self.scratch = self.work.rows(1, self.rows, self.width)
+        return changed
 
     def forward(self) -> Tensor:
         return self.finish(self.affine.forward(self.inputs, self.before_relu))
@@ -103,38 +134,44 @@ class NextLayer(Layer):
     """ReLU(Q (h W) + b), with Q, further weights' places and the bias in one matrix."""
 
     def __init__(
-        self,
-        kind: Kind,
-        parameters: Parameters,
-        number: int,
-        matrix: BothWays,
-        work: Workspace,
-        dropout: Dropout | None,
+        self, kind: Kind, parameters: Parameters, number: int, matrix: BothWays, below: Layer, dropout: Dropout | None
     ) -> None:
-        rows = matrix.backward.columns
+        work, rows, columns = below.work, matrix.backward.columns, matrix.forward.columns
         super().__init__(kind, parameters, number, rows, work, dropout)
-        parts = len(self.affine.weights)
-        self.before = (matrix.forward.columns - 1) // parts
-        source = work.rows(1, matrix.forward.columns + matrix.forward.sums)
-        # GIN's gradient arrives in the first buffer while its second map still reads it.
-        back_source = work.rows(1 if self.second else 0, rows + matrix.backward.sums)
-        self.aggregate, self.spread_back = Half(matrix.forward, source), Half(matrix.backward, back_source)
+        self.matrix, self.below, parts = matrix, below, len(self.whole.weights)
+        self.before = (columns - 1) // parts
+        source = work.rows(1, columns + matrix.forward.sums, work.width)
+        self.aggregate = Half(matrix.forward, source)
         self.places = [source[i * self.before : (i + 1) * self.before] for i in range(parts)]
         self.bias_place = source[parts * self.before]
+        self.bind()
+
+    def inputs_width(self) -> int:
+        return self.below.width
+
+    def bind(self) -> bool:
+        if changed := super().bind():
+            backward = self.matrix.backward
+            # GIN's gradient arrives in the first buffer while its second map still reads it.
+            source = self.work.rows(1 if self.second else 0, self.rows + backward.sums, self.width)
+            self.spread_back = Half(backward, source)
+        return changed
 
     def forward(self, x: Tensor) -> Tensor:
+        self.bind()
+        x = x[:, : self.below.width]
         for weight, place in zip(self.affine.weights, self.places, strict=True):
             torch.mm(x, weight, out=place)
         self.bias_place.copy_(self.affine.bias)
         return self.finish(self.aggregate())
 
-    def backward(self, gradient: Tensor, x: Tensor, out: Tensor) -> Tensor:
-        """Weight gradients, and that of x written to `out`."""
-        affine = self.affine
+    def backward(self, gradient: Tensor) -> Tensor:
+        """Weight gradients; returns that of the rows below."""
+        affine, out = self.affine, self.below.gradient_rows
         self.unfinish(gradient, self.spread_back.rows)
         spread = self.spread_back()
         affine.bias_gradient.copy_(spread[-1])
-        turned = x.t()
+        turned = self.below.output[:, : self.below.width].t()
         for i, (weight, weight_gradient) in enumerate(zip(affine.turned, affine.weight_gradients, strict=True)):
             part = spread[i * self.before : (i + 1) * self.before]
             torch.mm(turned, part, out=weight_gradient)
@@ -164,7 +201,19 @@ class ConvolutionStack:
             for way in (matrix.forward, matrix.backward):
                 work.reserve(way.columns + way.sums)
         self.first = FirstLayer(kind, parameters, first, first_rows, work, dropout)
-        self.rest = [NextLayer(kind, parameters, i + 1, matrix, work, dropout) for i, matrix in enumerate(matrices)]
+        self.layers: list[Layer] = [self.first]
+        self.rest: list[NextLayer] = []
+        for number, matrix in enumerate(matrices, start=1):
+            self.rest.append(NextLayer(kind, parameters, number, matrix, self.layers[-1], dropout))
+            self.layers.append(self.rest[-1])
+
+    def leave_out_unused(self, parameters: Parameters) -> None:
+        """From now on, units that no node uses cost nothing; for layers that end with one ReLU and no dropout."""
+        for layer, above in itertools.zip_longest(self.layers, self.rest):
+            if layer.second is None and layer.mask is None:
+                users = above.weight_names if above else ["head.0.weight"]
+                step = SUM_STEP if layer is self.first else STEP
+                layer.units = Units(parameters, layer.rows, [*layer.weight_names, layer.bias_name], users, step)
 
     @classmethod
     def of(
@@ -196,9 +245,8 @@ class ConvolutionStack:
 
     def backward(self, gradient: Tensor) -> None:
         """All weight gradients, from that of the last embeddings (which is overwritten)."""
-        below: list[Layer] = [self.first, *self.rest]
-        for layer, before in zip(reversed(self.rest), reversed(below[:-1]), strict=True):
-            gradient = layer.backward(gradient, before.output, before.gradient_rows)
+        for layer in reversed(self.rest):
+            gradient = layer.backward(gradient)
         self.first.backward(gradient)
 
 

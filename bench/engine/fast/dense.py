@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
@@ -36,15 +38,31 @@ class Linear:
         torch.mm(gradient, self.turned, out=out)
 
 
+@dataclass(frozen=True)
 class Affine:
     """x_1 W_1 + x_2 W_2 + ... + b: the weights of one layer that meet before its ReLU."""
 
-    def __init__(self, parameters: Parameters, weights: list[str], bias: str) -> None:
-        self.weights, self.weight_gradients = (
-            [part[name] for name in weights] for part in (parameters.weight, parameters.gradient)
+    weights: list[Tensor]
+    bias: Tensor
+    turned: list[Tensor]
+    weight_gradients: list[Tensor]
+    bias_gradient: Tensor
+
+    @classmethod
+    def of(cls, parameters: Parameters, weights: list[str], bias: str) -> Affine:
+        found = [parameters.weight[name] for name in weights]
+        gradients = [parameters.gradient[name] for name in weights]
+        return cls(found, parameters.weight[bias], [w.t() for w in found], gradients, parameters.gradient[bias])
+
+    def front(self, inputs: int, outputs: int) -> Affine:
+        """For inputs of which only the first ones differ from 0, and outputs of which only these get a gradient."""
+        return Affine(
+            [weight[:inputs] for weight in self.weights],
+            self.bias,
+            [weight[:inputs, :outputs].t() for weight in self.weights],
+            [gradient[:inputs, :outputs] for gradient in self.weight_gradients],
+            self.bias_gradient[:outputs],
         )
-        self.bias, self.bias_gradient = parameters.weight[bias], parameters.gradient[bias]
-        self.turned = [weight.t() for weight in self.weights]
 
     def forward(self, inputs: tuple[Rows, ...], out: Tensor) -> Tensor:
         """Over inputs that are given as they are, as in the first layer."""

@@ -61,9 +61,18 @@ def steps(
         for _ in range(epochs):
             data = training_set(problem, generate(problem, augmenter, rng, context))
             parts, targets, weights = parts_of(model, data.graphs), data.targets, data.weights
-            yield fixed_network(model, parameters, parts, targets, weights, dropout, merge=False), None
+            yield fixed_network(model, parameters, parts, targets, weights, dropout, many_steps=False), None
         return
-    network = fixed_network(model, parameters, fixed.parts, fixed.targets, fixed.weights, dropout)
+    mixes = isinstance(augmenter, EmbeddingAugmenter)
+    network = fixed_network(
+        model,
+        parameters,
+        fixed.parts,
+        fixed.targets,
+        fixed.weights,
+        dropout,
+        same_order=mixes and type(augmenter) is not MMixup,
+    )
     for _ in range(epochs):
         if isinstance(augmenter, EmbeddingAugmenter):
             yield network, draw_mixing(augmenter, problem.graphs, rng, context)
@@ -164,6 +173,7 @@ def changing_stack(
     first = convolution.first_input(x)
     matrices, width = [convolution.both_ways] * (layers - 1), model.backbone.out_channels
     stack = ConvolutionStack(kind, parameters, first(), pattern.nodes, matrices, width, dropout)
+    stack.leave_out_unused(parameters)
 
     def set_weights(weight: Tensor) -> None:
         convolution.set_weights(weight)

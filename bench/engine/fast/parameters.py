@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 ALIGN = 16  # floats in 64 bytes: products over aligned memory give the same bits wherever a weight lies
+
+
+class Reordered(Protocol):
+    def restore(self) -> None: ...
 
 
 class Parameters:
@@ -27,10 +32,13 @@ class Parameters:
         self.steps, self.one = torch.zeros(()), torch.ones(())
         self.weight: dict[str, Tensor] = {}
         self.gradient: dict[str, Tensor] = {}
+        self.moments: dict[str, tuple[Tensor, Tensor]] = {}
+        self.units: list[Reordered] = []  # those that do not stand as the model has them
         for start, (name, parameter) in zip(starts, named, strict=True):
             place, shape = slice(start, start + parameter.numel()), turned(parameter).shape
             self.weight[name] = self.flat[place].view(shape)
             self.gradient[name] = self.flat_gradient[place].view(shape)
+            self.moments[name] = self.mean[place].view(shape), self.square[place].view(shape)
             self.weight[name].copy_(turned(parameter))
 
     def step(self) -> None:
@@ -52,8 +60,15 @@ class Parameters:
             maximize=False,
         )
 
+    def reorder(self, name: str, axis: int, order: Tensor) -> None:
+        """Rows or columns of a weight in another order, with all that Adam knows about them."""
+        for part in (self.weight[name], *self.moments[name]):
+            part.copy_(part.index_select(axis, order))
+
     def store(self, model: nn.Module) -> None:
         """Write the weights back to the model."""
+        for units in self.units:
+            units.restore()
         with torch.no_grad():
             for name, parameter in model.named_parameters():
                 parameter.copy_(turned(self.weight[name]))

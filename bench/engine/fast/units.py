@@ -1,0 +1,65 @@
+"""Hidden units that no training node uses: they stand last, and the products leave them out.
+
+A third to three quarters of a trained layer's units are such (their ReLU gives 0 for every node). A sum without its
+zeros has the same bits as long as the rest keeps its order, so no number changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from bench.engine.fast.parameters import Parameters
+
+# Widths for which sums keep their bits: other ones take other paths through the matrix product, or through `sum`.
+STEP, SUM_STEP, LEAST = 8, 32, 16
+LOOK_EVERY = 20  # epochs between two looks for units that fell out of use; one that comes back is seen at once
+
+
+class Units:
+    """The units of one layer: `width` of them, at the front, are looked at; the others give 0 for every node."""
+
+    def __init__(
+        self, parameters: Parameters, rows: int, makers: Sequence[str], users: Sequence[str], step: int = STEP
+    ) -> None:
+        """`makers`: weights and bias whose last axis they are; `users`: weights that read them, by rows."""
+        self.parameters, self.step = parameters, step
+        self.places = [(name, -1) for name in makers] + [(name, 0) for name in users]
+        self.count = self.width = self.used = parameters.weight[makers[0]].shape[-1]
+        self.order = torch.arange(self.count)
+        self.epoch, self.ones = 0, torch.ones(rows)
+        parameters.units.append(self)
+
+    def settle(self, output: Tensor) -> Tensor:
+        """A ReLU's output with the units that it uses in front, and `width` to match."""
+        self.epoch += 1
+        if self.epoch % LOOK_EVERY and not self.came_back(output):
+            return output
+        used = output.sum(dim=0) != 0
+        count = int(used.sum())
+        self.width = min(self.count, max(LEAST, -(-count // self.step) * self.step))
+        self.used = count if self.width < self.count else self.count
+        self.parameters.flat_gradient.zero_()  # the next gradients are written over the front only
+        # Those in use as they stood at first, for the sums' sake; all of them if nothing is won.
+        place = self.order + self.count * ~used if self.width < self.count else self.order
+        return self.move(torch.argsort(place), output)
+
+    def came_back(self, output: Tensor) -> bool:
+        """Whether a unit behind those in use is not 0 everywhere (nothing is negative, so its sum tells)."""
+        if self.used == self.count:
+            return False
+        return bool(torch.mv(output[:, self.used :].t(), self.ones).any())
+
+    def restore(self) -> None:
+        """Every unit where it stood at first."""
+        self.move(torch.argsort(self.order), self.order.unsqueeze(0))
+
+    def move(self, turn: Tensor, output: Tensor) -> Tensor:
+        if bool((turn == torch.arange(self.count)).all()):
+            return output
+        self.order = self.order[turn]
+        for name, axis in self.places:
+            self.parameters.reorder(name, axis, turn)
+        return output.index_select(1, turn)
