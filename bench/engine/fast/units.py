@@ -15,7 +15,8 @@ from bench.engine.fast.parameters import Parameters
 
 # Widths for which sums keep their bits: other ones take other paths through the matrix product, or through `sum`.
 STEP, SUM_STEP, LEAST = 8, 32, 16
-LOOK_EVERY = 20  # epochs between two looks for units that fell out of use; one that comes back is seen at once
+# Epochs of the looks for units that fell out of use; one that comes back is seen at once.
+FIRST_LOOK, LOOK_EVERY = 10, 100
 
 
 class Units:
@@ -35,9 +36,12 @@ class Units:
     def settle(self, output: Tensor) -> Tensor:
         """A ReLU's output with the units that it uses in front, and `width` to match."""
         self.epoch += 1
-        if self.epoch % LOOK_EVERY and not self.came_back(output):
+        look = self.epoch == FIRST_LOOK or self.epoch % LOOK_EVERY == 0
+        if not look and not self.came_back(output):
             return output
         used = output.sum(dim=0) != 0
+        if not look:
+            used[: self.used] = True  # a unit that comes and goes is moved once between two looks
         count = int(used.sum())
         self.width = min(self.count, max(LEAST, -(-count // self.step) * self.step))
         self.used = count if self.width < self.count else self.count
