@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import signal
-import socket
-import subprocess
-import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -148,51 +141,18 @@ def test_a_store_that_was_not_made_to_its_end_is_not_there(tmp_path: Path, monke
     assert [path.name for path in tmp_path.iterdir()] == ["mlflow.db"]
 
 
-class Server:
-    """A real MLflow server on loopback that can be stopped and started again on the same store."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.process = folder, None
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-        self.uri = f"http://127.0.0.1:{self.port}"
-
-    def start(self) -> None:
-        store, artifacts = self.folder / "mlflow.db", self.folder / "artifacts"
-        words = ["--backend-store-uri", f"sqlite:///{store}", "--artifacts-destination", str(artifacts)]
-        words += ["--host", "127.0.0.1", "--port", str(self.port), "--workers", "1"]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "mlflow", "server", *words],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        end = time.monotonic() + 90
-        while True:
-            try:
-                urllib.request.urlopen(f"{self.uri}/health", timeout=5)
-                return
-            except (urllib.error.URLError, OSError):
-                assert time.monotonic() < end, "the MLflow server did not start"
-                time.sleep(0.2)
-
-    def stop(self) -> None:
-        if self.process is not None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
-            self.process = None
-
-
 @pytest.fixture
-def server(workspace: Make) -> Iterator[Server]:
-    running = Server(workspace("server"))
+def server(workspace: Make, servers: ModuleType) -> Iterator[Any]:
+    """A real MLflow server that can be stopped and started again on the same store."""
+    folder = workspace("server")
+    running = servers.MLflowServer(f"sqlite:///{folder / 'mlflow.db'}", folder / "artifacts")
     running.start()
     yield running
     running.stop()
 
 
 def test_a_server_that_dies_on_the_way_costs_one_warning_and_sync_completes_it(
-    server: Server,
+    server: Any,
     workspace: Make,
     tools: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
