@@ -14,6 +14,7 @@ from bench.engine.fast.aggregation import Kind
 from bench.engine.fast.graphs import NotFast, edge_list
 from bench.engine.fast.product import Bag, BothWays, Direction, Rows, SparseRows, cheapest_rows, numbered, transpose
 
+TINY = torch.finfo(torch.float32).tiny
 FEW_FEATURES = 16  # up to this width, aggregating the features costs less than picking rows of the weights
 
 
@@ -44,17 +45,17 @@ class Pattern:
 
 
 class ChangingConvolution:
-    """The aggregation matrix of one backbone over a pattern, for all layers, with values to be written each epoch."""
+    """The aggregation matrix of one backbone over a pattern, for all layers, with other values each epoch."""
 
     def __init__(self, kind: Kind, pattern: Pattern) -> None:
         self.kind, self.nodes, pairs = kind, pattern.nodes, len(pattern.row)
         self.row, self.column = torch.from_numpy(pattern.row), torch.from_numpy(pattern.column)
-        self.offsets, self.scale = pattern.offsets, torch.empty(pattern.nodes)
+        self.offsets = pattern.offsets
         plain = bool((pattern.base == 1).all())
-        self.base = None if plain else torch.from_numpy(pattern.base).to(torch.get_default_dtype())
-        self.values = torch.ones(pairs + 1)  # the last one stays: own rows and the bias count once
-        self.pair_values = self.values[:pairs]
-        # A matrix of places in `values`, counted from 1, since a sparse matrix may lose a zero.
+        self.base = None if plain else torch.from_numpy(pattern.base).to(torch.get_default_dtype()).view(-1, 1)
+        ones, every = np.ones(pairs), np.arange(pairs)
+        self.degrees = Bag(sp.csr_array((ones, every, pattern.offsets), shape=(pattern.nodes, pairs)))
+        # A matrix of places among the values, counted from 1, since a sparse matrix may lose a zero.
         matrix = numbered(pattern.matrix())
         always = [sp.eye_array(self.nodes, format="csr")] if kind == "sage" else []
         always.append(sp.csr_array(np.ones((self.nodes, 1))))
@@ -67,23 +68,28 @@ class ChangingConvolution:
         self.both_ways = BothWays(
             Direction(self.forward, None, matrix.shape[1], 0), Direction(self.backward, None, self.nodes, 0)
         )
+        self.prepare(torch.ones(pairs, 1))
+        self.use(0)
 
-    def set_weights(self, weight: Tensor) -> None:
-        """Values from the factor of each pair; loops have 1."""
-        weight, values = weight if self.base is None else weight * self.base, self.pair_values
+    def prepare(self, weights: Tensor) -> None:
+        """The values of several epochs at once, from the factor of each pair (pairs x epochs); loops have 1."""
+        weights = weights if self.base is None else weights * self.base
+        values = weights.new_ones(len(weights) + 1, weights.shape[1])  # the last: own rows and the bias count once
+        pairs = values[:-1]
         if self.kind == "gin":
-            values.copy_(weight)
+            pairs.copy_(weights)
         else:
-            scale = self.scale.zero_().index_add_(0, self.row, weight)
+            scale = self.degrees(weights)
+            scale = scale.rsqrt_() if self.kind == "gcn" else scale.clamp_(min=TINY).reciprocal_()
+            torch.mul(weights, scale.index_select(0, self.row), out=pairs)
             if self.kind == "gcn":
-                scale.rsqrt_()
-                torch.mul(weight, scale.index_select(0, self.row), out=values)
-                values.mul_(scale.index_select(0, self.column))
-            else:
-                scale.clamp_(min=torch.finfo(scale.dtype).tiny).reciprocal_()
-                torch.mul(weight, scale.index_select(0, self.row), out=values)
-        self.forward.values = self.values.index_select(0, self.forward_order)
-        self.backward.values = self.values.index_select(0, self.backward_order)
+                pairs.mul_(scale.index_select(0, self.column))
+        places = (slice(0, -1), self.forward_order, self.backward_order)
+        self.epochs = list(zip(*(values[place].t().contiguous().unbind() for place in places), strict=True))
+
+    def use(self, epoch: int) -> None:
+        """Take the values of one of the epochs that were prepared."""
+        self.pair_values, self.forward.values, self.backward.values = self.epochs[epoch]
 
     def first_input(self, x: Tensor) -> Callable[[], tuple[Rows, ...]]:
         """What gives Q_1 X anew: one-hot features pick rows of the weights, others are aggregated."""
@@ -92,8 +98,7 @@ class ChangingConvolution:
         if x.shape[1] <= FEW_FEATURES or len(hot) != len(x) or not bool((x.sum(dim=1) == 1).all()):
             pairs = (self.pair_values.numpy(), self.column.numpy(), self.offsets)
             aggregate = Bag(sp.csr_array(pairs, shape=(self.nodes, self.nodes)))  # scipy sees no shape in no pair
-            aggregate.values = self.pair_values
-            return lambda: (aggregate(x), *own)
+            return lambda: (aggregate.with_values(self.pair_values)(x), *own)
         picked = self.picked_input(hot[:, 1].numpy(), x.shape[1])
         return lambda: (picked(), *own)
 
@@ -104,11 +109,10 @@ class ChangingConvolution:
         ones, rows = np.ones(len(picked)), self.row.numpy()
         matrix = Bag(sp.csr_array((ones, picked, self.offsets), shape=(self.nodes, channels)))
         turned = Bag(sp.csr_array((ones, rows[order], np.concatenate([[0], ends])), shape=(channels, self.nodes)))
-        matrix.values, into = self.pair_values, torch.from_numpy(order)
-        aggregated = SparseRows(matrix, turned)
+        aggregated, into = SparseRows(matrix, turned), torch.from_numpy(order)
 
         def refresh() -> SparseRows:
-            turned.values = self.pair_values.index_select(0, into)
+            matrix.values, turned.values = self.pair_values, self.pair_values.index_select(0, into)
             return aggregated
 
         return refresh

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import cast, get_args
+from typing import Protocol, cast, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,12 +32,13 @@ from bench.engine.fast.network import Network, Stack
 from bench.engine.fast.parameters import Parameters
 from bench.engine.fast.pooling import KeptPooling, Pooling, kept_pooling, pooling
 from bench.engine.fast.preparing import Prepared
-from bench.engine.fast.product import cheapest_rows
+from bench.engine.fast.product import Rows, cheapest_rows
 from bench.engine.problem import Problem, label_rows, training_set
 from models.backbones import GraphSAGE
 from models.classifier import GraphClassifier
 
 Thinning = DropEdge | DropNode | SoftEdge
+MOST_AHEAD, ENTRIES_AHEAD = 16, 100_000  # epochs that are drawn ahead, and entries that they may have together
 Redraw = Callable[[Generator], None]
 
 
@@ -107,7 +109,7 @@ class Changing:
         if heads_of(model) and (augmenter.weighted or any(graph.get("edge_weight") is not None for graph in graphs)):
             raise NotFast("edge weights, which attention refuses")
         self.pattern = Pattern(graphs, loops=type(model.backbone) is not GraphSAGE)
-        stack, self.set_weights = changing_stack(model, parameters, graphs, self.pattern, dropout)
+        stack, self.weights = changing_stack(model, parameters, graphs, self.pattern, dropout)
         name, sizes, width = READOUTS[type(model.readout)], self.pattern.sizes, model.backbone.out_channels
         readout: Pooling
         if isinstance(augmenter, DropNode):
@@ -120,16 +122,25 @@ class Changing:
         self.network = Network(parameters, stack, readout, targets, torch.ones(len(graphs)))
 
     def edge_redraw(self, augmenter: DropEdge | SoftEdge, graphs: Sequence[Data]) -> Redraw:
-        """DropEdge and SoftEdge: one factor for both directions of an edge; loops keep 1, behind the last edge."""
+        """DropEdge and SoftEdge: one factor for both directions of an edge; loops keep 1, behind the last edge.
+
+        Some epochs are drawn ahead, one after the other as ever: the arithmetic of all costs little more than of one.
+        """
         edges = number_edges(graphs)
         draw = augmenter.draw_kept if isinstance(augmenter, DropEdge) else augmenter.draw_factors
-        factor = torch.ones(edges.total + 1)
-        drawn = factor.numpy()[:-1]
+        ahead = max(1, min(MOST_AHEAD, ENTRIES_AHEAD // max(1, len(self.pattern.row))))
+        factors = torch.ones(ahead, edges.total + 1)
+        drawn = factors.numpy()[:, :-1]
         numbers = torch.from_numpy(np.append(edges.of_directed, edges.total)[self.pattern.edge])
+        turns = itertools.cycle(range(ahead))
 
         def redraw(rng: Generator) -> None:
-            drawn[:] = draw(edges, rng)
-            self.set_weights(factor.index_select(0, numbers))
+            turn = next(turns)
+            if turn == 0:
+                for row in drawn:
+                    row[:] = draw(edges, rng)
+                self.weights.prepare(factors.t().contiguous().index_select(0, numbers))
+            self.weights.use(turn)
 
         return redraw
 
@@ -142,7 +153,8 @@ class Changing:
             nodes = torch.from_numpy(augmenter.draw_kept(self.pattern.sizes, rng))
             mask.zero_().index_fill_(0, nodes, 1)
             weight = mask.index_select(0, row).mul_(mask.index_select(0, column))
-            self.set_weights(weight.index_fill_(0, loops, 1))
+            self.weights.prepare(weight.index_fill_(0, loops, 1).view(-1, 1))
+            self.weights.use(0)
             readout.keep(nodes, mask)
             if self.dropout is not None:  # the reference has the rows of these nodes only, in order
                 self.dropout.nodes = nodes.sort().values
@@ -156,8 +168,8 @@ def changing_stack(
     graphs: Sequence[Data],
     pattern: Pattern,
     dropout: Dropout | None,
-) -> tuple[Stack, Callable[[Tensor], None]]:
-    """The backbone over a pattern, and what takes the weight of each pair at the start of an epoch."""
+) -> tuple[Stack, PairWeights]:
+    """The backbone over a pattern, and what takes the weights of its pairs."""
     x = torch.cat([graph.x for graph in graphs])
     layers = len(model.backbone.convs)
     kind = KINDS.get(type(model.backbone))
@@ -168,15 +180,47 @@ def changing_stack(
             for i in range(layers)
         ]
         features = cheapest_rows(sp.csr_array(x.numpy().astype(np.float64)))
-        return AttentionStack(features, attention), entries.set_counts
+        return AttentionStack(features, attention), AttentionWeights(entries)
     convolution = ChangingConvolution(kind, pattern)
     first = convolution.first_input(x)
     matrices, width = [convolution.both_ways] * (layers - 1), model.backbone.out_channels
     stack = ConvolutionStack(kind, parameters, first(), pattern.nodes, matrices, width, dropout)
     stack.leave_out_unused(parameters)
+    return stack, ConvolutionWeights(convolution, first, stack)
 
-    def set_weights(weight: Tensor) -> None:
-        convolution.set_weights(weight)
-        stack.first.inputs = first()
 
-    return stack, set_weights
+class PairWeights(Protocol):
+    """What takes the weights of a pattern's pairs, pairs x epochs, and uses those of one epoch after the other."""
+
+    def prepare(self, weights: Tensor) -> None: ...
+
+    def use(self, epoch: int) -> None: ...
+
+
+class AttentionWeights:
+    """How often each pair stands in the softmax."""
+
+    def __init__(self, entries: Entries) -> None:
+        self.entries, self.counts = entries, torch.empty(0)
+
+    def prepare(self, weights: Tensor) -> None:
+        self.counts = weights.t().contiguous()
+
+    def use(self, epoch: int) -> None:
+        self.entries.set_counts(self.counts[epoch])
+
+
+class ConvolutionWeights:
+    """The values of the aggregation matrix, and the first layer's input with them."""
+
+    def __init__(
+        self, convolution: ChangingConvolution, first: Callable[[], tuple[Rows, ...]], stack: ConvolutionStack
+    ) -> None:
+        self.convolution, self.first, self.stack = convolution, first, stack
+
+    def prepare(self, weights: Tensor) -> None:
+        self.convolution.prepare(weights)
+
+    def use(self, epoch: int) -> None:
+        self.convolution.use(epoch)
+        self.stack.first.inputs = self.first()

@@ -71,6 +71,10 @@ class Bag:
         self.offsets = torch.from_numpy(matrix.indptr.astype(np.int32))
         self.values = torch.from_numpy(matrix.data).to(torch.get_default_dtype())
 
+    def with_values(self, values: Tensor) -> Bag:
+        self.values = values
+        return self
+
     def __call__(self, table: Tensor) -> Tensor:
         return torch.embedding_bag(table, self.index, self.offsets, False, 0, False, self.values, True)[0]
 
