@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import queue
-import socket
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from bench.cells import Cell
 from bench.datasets import cheap_info
+from bench.execution.connecting import connected, reach
 from bench.execution.tasks import Task, WorkerSettings, failed_record, other_versions, run_task
 from bench.ledger import Record
 from bench.notices import say_once
@@ -27,10 +24,11 @@ from bench.paths import data_root
 from bench.registry import UserError
 from bench.splits import resolve_splits
 
-CONNECT_SECONDS = 10
 WORKER_SECONDS = 30  # how long a cluster may take to show its first worker
 RETURN_SECONDS = 120.0  # how long a scheduler may take to come back
 LOOK_EVERY = 5.0  # seconds between looks at how many workers there are
+LOST_SECONDS = 60.0  # after which a worker of our own cluster that died while it started does not come any more
+MOST_REPLACED = 20  # such workers in one run; then something keeps them from starting
 RESULT_SECONDS = 10.0  # more than a finished task's records take to arrive
 PAUSE = 0.05
 
@@ -49,8 +47,10 @@ class DaskExecutor:
         self.cluster: Any = None
         self.address = scheduler or "made for this run"
         self._threads, self._looked, self._sent = 1, -LOOK_EVERY, 0
+        self._missing: dict[Any, float] = {}
+        self._jobs, self._replaced = jobs, 0
         if scheduler is not None:
-            _reach(scheduler)
+            reach(scheduler)
         for name in ("distributed", "distributed.client"):  # they tell of lost connections at length; we in one line
             logging.getLogger(name).setLevel(logging.CRITICAL)
         if scheduler is None:
@@ -61,7 +61,7 @@ class DaskExecutor:
                 dashboard_address=None,
                 silence_logs=logging.CRITICAL,
             )
-        self.client = _connected(Client, self.cluster or scheduler, self.address)
+        self.client = connected(Client, self.cluster or scheduler, self.address)
 
     def check(self, cells: Sequence[Cell]) -> None:
         """Whether every worker has the package, the same versions and the datasets; before the first trial."""
@@ -106,7 +106,9 @@ class DaskExecutor:
         try:
             if time.monotonic() - self._looked > LOOK_EVERY:
                 self._looked, self._threads = time.monotonic(), sum(self.client.nthreads().values())
-                if not self._threads:
+                if self.cluster is not None:
+                    self._replace_lost()
+                elif not self._threads:
                     say_once(f"the Dask scheduler {self.address} has no worker left; the run goes on when one joins")
             while task := line.next(2 * self._threads):
                 # The first tasks first: Dask would else take them in an order of its own.
@@ -115,6 +117,23 @@ class DaskExecutor:
                 line.sent[future] = task
         except OSError as error:
             raise _SchedulerLost from error
+
+    def _replace_lost(self) -> None:
+        """Dask restarts a worker that dies, but gives it up when it dies while it starts."""
+        now, expected = time.monotonic(), self.cluster.worker_spec
+        missing = set(expected) - set(self.cluster.workers)
+        self._missing = {name: self._missing.get(name, now) for name in missing}
+        lost = [name for name, since in self._missing.items() if now - since >= LOST_SECONDS]
+        for name in lost:
+            del expected[name], self._missing[name]
+        self._replaced += len(lost)
+        if self._replaced > MOST_REPLACED:
+            raise UserError(
+                f"{self._replaced} workers of the local Dask cluster died while they started, most likely out of "
+                "memory; what was finished is kept, run the same command with fewer --jobs to go on"
+            )
+        if lost:
+            self.cluster.scale(self._jobs)
 
     def _collect(self, line: _Line, future: Any) -> list[Record]:
         """The records of a future that is done; none when its trials have to run again."""
@@ -149,8 +168,8 @@ class DaskExecutor:
         end = time.monotonic() + RETURN_SECONDS
         while True:
             try:
-                _reach(self.address)
-                self.client = _connected(Client, self.address, self.address)
+                reach(self.address)
+                self.client = connected(Client, self.address, self.address)
                 self._looked = -LOOK_EVERY
                 return
             except UserError as error:
@@ -213,47 +232,6 @@ class _Line:
         self.waiting.extendleft(reversed(self.sent.values()))
         self.sent.clear()
         self.alone = False
-
-
-def _reach(address: str) -> None:
-    """Dask itself would try for long to reach a scheduler that is not there."""
-    try:
-        place = urlsplit(address if "://" in address else f"tcp://{address}")
-        if not place.hostname or not place.port:
-            raise UserError(f"--scheduler {address} is not an address; write it as tcp://HOST:8786")
-        socket.create_connection((place.hostname, place.port), CONNECT_SECONDS).close()
-    except (OSError, ValueError) as error:
-        if isinstance(error, UserError):
-            raise
-        raise _unreachable(address, error) from error
-
-
-def _connected(client: Callable[..., Any], target: Any, address: str) -> Any:
-    """A client of the cluster. A port of something else, a dashboard's say, would keep it waiting for ever."""
-    made: queue.SimpleQueue[Any] = queue.SimpleQueue()
-
-    def connect() -> None:
-        try:
-            made.put(client(target, timeout=CONNECT_SECONDS, set_as_default=False))
-        except (OSError, ValueError, ImportError) as error:
-            made.put(error)
-
-    threading.Thread(target=connect, daemon=True).start()
-    try:
-        found = made.get(timeout=CONNECT_SECONDS + 2)
-    except queue.Empty:
-        raise _unreachable(address, TimeoutError("what listens there does not speak Dask's protocol")) from None
-    if isinstance(found, Exception):
-        raise _unreachable(address, found) from found
-    return found
-
-
-def _unreachable(address: str, error: Exception) -> UserError:
-    reason = (str(error) or type(error).__name__).splitlines()[0]
-    return UserError(
-        f"no Dask scheduler answers at {address}: {reason}; start one with `dask scheduler`, "
-        "or leave --scheduler out for a local cluster"
-    )
 
 
 def worker_obstacle(settings: WorkerSettings, cells: list[dict[str, Any]]) -> str | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import socket
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -52,14 +52,37 @@ def test_a_cluster_that_is_there_already_runs_with_its_workers_own_data(
             executor.check([type(plan.cells[0]).from_json(changed)])
 
 
+def imagined_executor(**cluster: Any) -> DaskExecutor:
+    """Without a cluster, or with one that only says what is told here."""
+    with mock.patch("distributed.LocalCluster"), mock.patch("distributed.Client"):
+        executor = DaskExecutor(SETTINGS, None, 2)
+    executor.cluster = mock.Mock(**cluster) if cluster else None
+    executor.client = mock.Mock(status="running", **{"nthreads.return_value": {"tcp://127.0.0.1:1": 1}})
+    return executor
+
+
+def test_workers_that_died_while_they_started_are_replaced_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask gives such workers up, and a local cluster would have none at last."""
+    executor = imagined_executor(workers={}, worker_spec={0: {}, 1: {}})
+    executor._replace_lost()
+    assert not executor.cluster.scale.called  # they may just be starting
+    monkeypatch.setattr("bench.execution.cluster.LOST_SECONDS", 0.0)
+    executor._replace_lost()
+    assert executor.cluster.worker_spec == {}
+    executor.cluster.scale.assert_called_once_with(2)
+    with pytest.raises(UserError, match=r"22 workers .* died while they started.* with fewer --jobs to go on"):
+        for _ in range(10):
+            executor.cluster.worker_spec.update({0: {}, 1: {}})
+            executor._replace_lost()
+
+
 def test_a_result_that_is_lost_with_its_worker_is_waited_for_again(tiny_root: Path, tools: ModuleType) -> None:
     """Dask runs such a task once more; for a moment it still counts as finished."""
     plan = Planner(tiny_root, RunRequest.engine).plan(tools.grid(datasets=["TINY"], folds=1))
     future = mock.Mock(status="finished", **{"cancelled.return_value": False, "done.return_value": True})
     future.result.side_effect = [TimeoutError(), [{"type": "trial"}]]
-    executor = DaskExecutor.__new__(DaskExecutor)
-    executor.client, executor._threads, executor._looked = mock.Mock(status="running"), 1, math.inf
-    executor.client.submit.return_value, executor._sent, executor.settings = future, 0, SETTINGS
+    executor = imagined_executor()
+    executor.client.submit.return_value = future
     assert list(executor.run([Task(((plan.cells[0], plan.trials[0]),))])) == [[{"type": "trial"}]]
     assert executor.client.submit.call_count == 1 and future.result.call_count == 2
 
@@ -109,7 +132,7 @@ def test_a_scheduler_that_goes_away_ends_the_run_with_how_to_go_on(
 ) -> None:
     from distributed import LocalCluster
 
-    monkeypatch.setattr("bench.execution.cluster.CONNECT_SECONDS", 2)
+    monkeypatch.setattr("bench.execution.connecting.CONNECT_SECONDS", 2)
     monkeypatch.setattr("bench.execution.cluster.RETURN_SECONDS", 1)
     plan = Planner(tmp_path, RunRequest.engine).plan(tools.grid(folds=1))
     with LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster:
@@ -123,7 +146,7 @@ def test_a_scheduler_that_goes_away_ends_the_run_with_how_to_go_on(
 
 
 def test_a_port_that_is_no_scheduler_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.execution.cluster.CONNECT_SECONDS", 2)
+    monkeypatch.setattr("bench.execution.connecting.CONNECT_SECONDS", 2)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with pytest.raises(UserError, match="no Dask scheduler answers"):

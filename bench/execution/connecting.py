@@ -1,0 +1,55 @@
+"""Reaching a Dask scheduler within a bounded time, or one line that says why not."""
+
+from __future__ import annotations
+
+import queue
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from bench.registry import UserError
+
+CONNECT_SECONDS = 10
+
+
+def reach(address: str) -> None:
+    """Dask itself would try for long to reach a scheduler that is not there."""
+    try:
+        place = urlsplit(address if "://" in address else f"tcp://{address}")
+        if not place.hostname or not place.port:
+            raise UserError(f"--scheduler {address} is not an address; write it as tcp://HOST:8786")
+        socket.create_connection((place.hostname, place.port), CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        if isinstance(error, UserError):
+            raise
+        raise _unreachable(address, error) from error
+
+
+def connected(client: Callable[..., Any], target: Any, address: str) -> Any:
+    """A client of the cluster. A port of something else, a dashboard's say, would keep it waiting for ever."""
+    made: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def connect() -> None:
+        try:
+            made.put(client(target, timeout=CONNECT_SECONDS, set_as_default=False))
+        except (OSError, ValueError, ImportError) as error:
+            made.put(error)
+
+    threading.Thread(target=connect, daemon=True).start()
+    try:
+        found = made.get(timeout=CONNECT_SECONDS + 2)
+    except queue.Empty:
+        raise _unreachable(address, TimeoutError("what listens there does not speak Dask's protocol")) from None
+    if isinstance(found, Exception):
+        raise _unreachable(address, found) from found
+    return found
+
+
+def _unreachable(address: str, error: Exception) -> UserError:
+    reason = (str(error) or type(error).__name__).splitlines()[0]
+    return UserError(
+        f"no Dask scheduler answers at {address}: {reason}; start one with `dask scheduler`, "
+        "or leave --scheduler out for a local cluster"
+    )
