@@ -62,16 +62,6 @@ class Dies(Unchanged):
 
 
 @dataclass(frozen=True)
-class DiesOnce(Unchanged):
-    def draw(self, graphs, rng, context):
-        try:
-            os.close(os.open(os.environ["AUGBENCH_TEST_MARK"], os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            return super().draw(graphs, rng, context)
-        os._exit(9)
-
-
-@dataclass(frozen=True)
 class DiesBeside(Unchanged):
     def draw(self, graphs, rng, context):
         while not os.path.exists(os.environ["AUGBENCH_TEST_MARK"]):
@@ -82,7 +72,6 @@ class DiesBeside(Unchanged):
 @dataclass(frozen=True)
 class DiesAlone(Unchanged):
     def draw(self, graphs, rng, context):
-        # killed with its neighbour at first, dies by itself next, and lives then
         with open(os.environ["AUGBENCH_TEST_MARK"], "a") as mark:
             mark.write(".")
             mark.flush()

@@ -27,20 +27,11 @@ def test_the_numbers_are_the_same_with_one_process_and_with_two(workspace: Make,
     assert one == two
 
 
-@pytest.mark.parametrize(
-    ("once", "always"),
-    [("DiesOnce", "Dies"), ("DiesAlone", "DiesBeside")],
-    ids=["by itself", "killed with its neighbour before"],
-)
 def test_a_worker_that_dies_costs_only_the_trial_that_kills_it_each_time(
-    once: str,
-    always: str,
-    workspace: Make,
-    tools: ModuleType,
-    misbehaving: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    workspace: Make, tools: ModuleType, misbehaving: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """One trial is killed with its neighbour's worker, dies by itself when it is judged alone, and lives then."""
+    once, always = "DiesAlone", "DiesBeside"
     monkeypatch.setenv("AUGBENCH_TEST_MARK", str(tmp_path / "mark"))
     folder = workspace()
     grid = tools.grid([f"{misbehaving}:{once}", f"{misbehaving}:{always}", "none"], folds=1)

@@ -84,6 +84,7 @@ def test_workers_killed_at_random_moments_leave_all_trials_each_once(
     assert tools.results(cluster) == tools.results(alone)  # which has each trial once, or it complains
 
 
+@pytest.mark.soak
 def test_a_trial_that_kills_its_workers_takes_no_other_with_it(
     workspace: Make, tools: ModuleType, misbehaving: str
 ) -> None:
