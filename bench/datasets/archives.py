@@ -29,7 +29,7 @@ def unpack(archive: Path, target: Path) -> str:
             for kind, member in members.items():
                 content = _content(archive, opened, member)
                 tu_file(raw, name, kind).write_bytes(normalised(content))
-    except (zipfile.BadZipFile, NotImplementedError, OverflowError, struct.error) as error:
+    except (zipfile.BadZipFile, NotImplementedError, OverflowError, UnicodeDecodeError, struct.error) as error:
         raise _not_whole(archive, error) from error
     return name
 
@@ -38,7 +38,7 @@ def _content(archive: Path, opened: zipfile.ZipFile, member: zipfile.ZipInfo) ->
     try:
         with opened.open(member) as stream:  # read as a whole, it would unpack far more than the headers speak of
             return b"".join(iter(partial(stream.read, _PIECE), b""))
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, OverflowError, RuntimeError, struct.error) as error:
+    except (zlib.error, EOFError, OSError, RuntimeError) as error:  # the rest is the same for all of the archive
         raise _not_whole(archive, error) from error
 
 

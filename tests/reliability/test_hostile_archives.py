@@ -97,6 +97,21 @@ def test_links_and_devices_are_refused(
         import_path(archive, tmp_data_root)
 
 
+@pytest.mark.parametrize(("header", "flags_at"), [(b"PK\x03\x04", 6), (b"PK\x01\x02", 8)], ids=["member", "directory"])
+def test_a_name_that_is_not_the_utf_8_it_claims_to_be_is_told(
+    header: bytes, flags_at: int, tmp_data_root: Path, write_archive: Callable[..., Path]
+) -> None:
+    archive = write_archive()
+    raw = bytearray(archive.read_bytes())
+    start = raw.index(header)
+    raw[start + flags_at + 1] |= 0x08
+    name = raw.index(b"TINY", start)
+    raw[name] = 0xE4
+    archive.write_bytes(raw)
+    with pytest.raises(UserError, match="is not a whole zip archive .* get another copy"):
+        import_path(archive, tmp_data_root)
+
+
 def in_a_small_process(program: str, *words: str, memory: int = 3 * GIB) -> subprocess.CompletedProcess[str]:
     """Run a program that may not take more memory than that; importing torch alone takes a good part of it."""
     limit = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({memory}, {memory}))\n"
