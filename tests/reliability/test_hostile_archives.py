@@ -108,7 +108,7 @@ def test_a_name_that_is_not_the_utf_8_it_claims_to_be_is_told(
     name = raw.index(b"TINY", start)
     raw[name] = 0xE4
     archive.write_bytes(raw)
-    with pytest.raises(UserError, match="is not a whole zip archive .* get another copy"):
+    with pytest.raises(UserError, match=r"is not a whole zip archive .* get another copy"):
         import_path(archive, tmp_data_root)
 
 
