@@ -139,3 +139,28 @@ def test_all_methods_equal_everywhere() -> None:
     assert found is not None
     assert set(found.mean_ranks) == {2.0}
     assert found.p_friedman == 1.0
+
+
+def test_two_trials_are_enough_for_an_interval_and_one_is_not() -> None:
+    two = paired(series([0.6, 0.8]), series([0.5, 0.5]))
+    assert two.mean == pytest.approx(0.2)
+    half = float(stats.t.ppf(0.975, 1)) * np.std([0.1, 0.3], ddof=1)
+    assert two.high - two.mean == pytest.approx(half / math.sqrt(2))
+    assert two.corrected_high - two.mean == pytest.approx(half * math.sqrt(1 / 2 + 1 / 9))
+    assert two.p_wilcoxon == pytest.approx(0.5)
+    one = paired(series([0.6]), series([0.5]))
+    assert one.mean == pytest.approx(0.1) and one.n == 1
+    assert all(map(math.isnan, [one.low, one.high, one.p_wilcoxon, one.p_corrected]))
+
+
+def test_differences_that_are_all_the_same_leave_no_doubt() -> None:
+    apart = paired(series([0.5, 0.75, 1.0]), series([0.25, 0.5, 0.75]))  # to the last bit
+    assert (apart.low, apart.high, apart.p_corrected) == (0.25, 0.25, 0.0)
+    equal = paired(series([0.6, 0.7]), series([0.6, 0.7]))
+    assert (equal.p_wilcoxon, equal.p_corrected) == (1.0, 1.0)
+
+
+def test_few_trials_give_no_warning(recwarn: pytest.WarningsRecorder) -> None:
+    assert math.isnan(summary([0.5]).std)
+    assert 0 < wilcoxon(np.array([0.1, 0.1, 0.0, -0.2])) <= 1
+    assert not recwarn.list
