@@ -141,7 +141,7 @@ def start(
     )
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 90) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 300) -> None:
     """Wait for something that happens elsewhere."""
     end = time.monotonic() + seconds
     while not condition():
