@@ -48,7 +48,14 @@ class Layer:
     """What all layers end with: ReLU, in GIN a second linear map with its own ReLU, dropout if there is one."""
 
     def __init__(
-        self, kind: Kind, parameters: Parameters, number: int, rows: int, work: Workspace, dropout: Dropout | None
+        self,
+        kind: Kind,
+        parameters: Parameters,
+        number: int,
+        rows: int,
+        work: Workspace,
+        dropout: Dropout | None,
+        below: Layer | None = None,
     ) -> None:
         names, bias, second = NAMES[kind]
         prefix = f"backbone.convs.{number}"
@@ -59,19 +66,21 @@ class Layer:
         self.hidden = self.output
         self.mask = Mask(dropout, rows, work.width) if dropout else None
         self.units: Units | None = None
-        self.work, self.rows, self.bound = work, rows, (0, 0)
+        self.work, self.rows, self.below, self.bound = work, rows, below, (0, 0)
 
     @property
     def width(self) -> int:
         """How many of the units may differ from 0."""
         return self.units.width if self.units else self.work.width
 
+    @property
     def inputs_width(self) -> int:
-        raise NotImplementedError
+        """How many columns of the layer's input may differ from 0."""
+        return self.below.width if self.below else len(self.whole.weights[0])
 
     def bind(self) -> bool:
         """Narrow what follows to the units that are in use, here and below; whether there was anything to do."""
-        widths = self.inputs_width(), self.width
+        widths = self.inputs_width, self.width
         if self.bound == widths:
             return False
         self.bound, self.affine = widths, self.whole.front(*widths)
@@ -115,9 +124,6 @@ class FirstLayer(Layer):
         self.inputs, self.before_relu = inputs, torch.empty(rows, work.width)
         self.bind()
 
-    def inputs_width(self) -> int:
-        return len(self.whole.weights[0])
-
     def bind(self) -> bool:
         if changed := super().bind():
             self.scratch = self.work.rows(1, self.rows, self.width)
@@ -137,17 +143,14 @@ class NextLayer(Layer):
         self, kind: Kind, parameters: Parameters, number: int, matrix: BothWays, below: Layer, dropout: Dropout | None
     ) -> None:
         work, rows, columns = below.work, matrix.backward.columns, matrix.forward.columns
-        super().__init__(kind, parameters, number, rows, work, dropout)
-        self.matrix, self.below, parts = matrix, below, len(self.whole.weights)
+        super().__init__(kind, parameters, number, rows, work, dropout, below)
+        self.matrix, self.under, parts = matrix, below, len(self.whole.weights)  # `below`, and always there
         self.before = (columns - 1) // parts
         source = work.rows(1, columns + matrix.forward.sums, work.width)
         self.aggregate = Half(matrix.forward, source)
         self.places = [source[i * self.before : (i + 1) * self.before] for i in range(parts)]
         self.bias_place = source[parts * self.before]
         self.bind()
-
-    def inputs_width(self) -> int:
-        return self.below.width
 
     def bind(self) -> bool:
         if changed := super().bind():
@@ -159,7 +162,7 @@ class NextLayer(Layer):
 
     def forward(self, x: Tensor) -> Tensor:
         self.bind()
-        x = x[:, : self.below.width]
+        x = x[:, : self.inputs_width]
         for weight, place in zip(self.affine.weights, self.places, strict=True):
             torch.mm(x, weight, out=place)
         self.bias_place.copy_(self.affine.bias)
@@ -167,11 +170,11 @@ class NextLayer(Layer):
 
     def backward(self, gradient: Tensor) -> Tensor:
         """Weight gradients; returns that of the rows below."""
-        affine, out = self.affine, self.below.gradient_rows
+        affine, out = self.affine, self.under.gradient_rows
         self.unfinish(gradient, self.spread_back.rows)
         spread = self.spread_back()
         affine.bias_gradient.copy_(spread[-1])
-        turned = self.below.output[:, : self.below.width].t()
+        turned = self.under.output[:, : self.inputs_width].t()
         for i, (weight, weight_gradient) in enumerate(zip(affine.turned, affine.weight_gradients, strict=True)):
             part = spread[i * self.before : (i + 1) * self.before]
             torch.mm(turned, part, out=weight_gradient)

@@ -1,7 +1,7 @@
 """Hidden units that no training node uses: they stand last, and the products leave them out.
 
-A third to three quarters of a trained layer's units are such (their ReLU gives 0 for every node). A sum without its
-zeros has the same bits as long as the rest keeps its order, so no number changes.
+Their ReLU gives 0 for every node, and in a trained layer up to nine tenths are such. A sum without its zeros has the
+same bits as long as the rest keeps its order, so no number changes.
 """
 
 from __future__ import annotations
