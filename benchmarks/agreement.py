@@ -1,44 +1,58 @@
 """Test accuracy of both engines over the same trials, for every backbone, readout and augmenter.
 
 Rounding differs between the engines, and training enlarges it, so single trials may end apart; their means may not. The
-difference of each pair of means is shown in standard errors of the paired differences.
+difference of each pair of means is shown in standard errors of the paired differences. Every engine has a workspace
+under --workspace, so that the same command goes on where it was stopped; --compare only looks at what is there.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
+import subprocess
 import sys
-import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from augmenters import AUGMENTERS
-from bench.cells import Cell, Trial, preset
-from bench.grids import product
-from bench.paths import data_root
-from bench.planning import Planner
+from bench.ledger import LedgerState, read_state
 from bench.registry import UserError
-from bench.trials import TrialRunner, engines
+from bench.workspace import Workspace
 from models import BACKBONES, READOUTS
 
 BEYOND = 2.0  # standard errors; one pair in twenty is expected there by chance alone
+ENGINES = ("fast", "reference")
+Cells = dict[tuple[str, str, str], dict[tuple[int, int], float]]
 
 
-def cells(options: argparse.Namespace) -> list[Cell]:
-    """Every combination that the protocol allows."""
-    planner, training = Planner(options.data, "fast"), replace(preset("paper"), epochs=options.epochs)
-    axes = (AUGMENTERS.names(), BACKBONES.names(), READOUTS.names())
-    found = []
-    for augmenter, backbone, readout in itertools.product(*axes):
-        at = product([options.dataset], [augmenter], [options.k], [backbone], [readout])[0]
-        if not (backbone == "gat" and AUGMENTERS.create(augmenter).weighted):  # attention refuses edge weights
-            found.append(planner.cell(at, training))
+def run(engine: str, options: argparse.Namespace) -> None:
+    """Every combination that the protocol allows; what is done already is left as it is."""
+    axes = {"--augmenter": AUGMENTERS.names(), "--backbone": BACKBONES.names(), "--readout": READOUTS.names()}
+    chosen = [word for flag, names in axes.items() for name in names for word in (flag, name)]
+    training = ["--preset", "paper", "--epochs", str(options.epochs), "--repeats", str(options.repeats)]
+    where = ["--engine", engine, "--workspace", str(options.workspace / engine), "--jobs", str(options.jobs)]
+    command = ["run", "--dataset", options.dataset, "-k", str(options.k), *chosen, *training, *where]
+    start = "from bench.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", start, *command, "--skip-unavailable"], check=False)
+    if done.returncode:
+        raise UserError(f"the {engine} engine did not get through; its own message is above")
+
+
+def accuracies(state: LedgerState) -> Cells:
+    """Accuracy by fold and repeat of each combination."""
+    found: Cells = {}
+    for key, trials in state.trials.items():
+        cell = state.cell(key)
+        name = cell.augmenter.label, cell.backbone.label, cell.readout.label
+        if name in found:
+            raise UserError(f"{cell.label} was run with two settings; give each setting a --workspace of its own")
+        found[name] = {
+            (trial.fold, trial.repeat): record["accuracy"]
+            for trial, record in trials.items()
+            if record["status"] == "done"
+        }
     return found
 
 
@@ -48,54 +62,49 @@ def in_standard_errors(difference: np.ndarray) -> float:
     return float(difference.mean() / error) if error else 0.0
 
 
-def collect(options: argparse.Namespace, chosen: list[Cell]) -> np.ndarray:
-    """Accuracies: trial x cell x (fast, reference). Whole trials only, so that all cells have as many."""
-    runners = [TrialRunner(options.data, engines()[name]()) for name in ("fast", "reference")]
-    rows: list[list[list[float]]] = []
-    end = time.monotonic() + 60 * options.minutes
-    for repeat, fold in itertools.product(range(options.repeats), range(10)):
-        row = []
-        for cell in chosen:
-            if time.monotonic() > end:
-                return np.array(rows)
-            records = [runner.run([(cell, Trial(fold, repeat))])[0] for runner in runners]
-            for record in records:
-                if record["status"] != "done":
-                    raise UserError(f"{cell.label}, fold {fold}: {record['reason']}")
-            row.append([record["accuracy"] for record in records])
-        rows.append(row)
-        print(f"{len(rows)} trials of each", file=sys.stderr, flush=True)
-    return np.array(rows)
+def compare(fast: Cells, reference: Cells) -> None:
+    """A row for each combination that both engines have, and what they say together."""
+    rows = []
+    print("| augmenter | backbone | readout | trials | fast % | reference % | difference in standard errors |")
+    print("|---|---|---|---|---|---|---|")
+    for name in sorted(fast.keys() & reference.keys()):
+        both = sorted(fast[name].keys() & reference[name].keys())
+        if len(both) < 2:
+            continue
+        pair = 100 * np.array([[cells[name][trial] for trial in both] for cells in (fast, reference)])
+        errors = in_standard_errors(pair[0] - pair[1])
+        rows.append((pair, errors))
+        print(f"| {' | '.join(name)} | {len(both)} | {pair[0].mean():.1f} | {pair[1].mean():.1f} | {errors:+.1f} |")
+    if not rows:
+        raise UserError("no combination has two trials in both engines yet; run without --compare")
+    every = np.concatenate([pair for pair, _ in rows], axis=1)
+    apart = np.array([abs(errors) for _, errors in rows])
+    counts = [pair.shape[1] for pair, _ in rows]
+    print(
+        f"\n{len(rows)} cells of {min(counts)} to {max(counts)} trials; largest difference {apart.max():.1f} standard "
+        f"errors, {(apart > BEYOND).sum()} cells beyond {BEYOND:g}; {100 * (every[0] == every[1]).mean():.1f} % of the "
+        f"trials with the same accuracy; means over all {every[0].mean():.2f} and {every[1].mean():.2f} %, "
+        f"difference {in_standard_errors(every[0] - every[1]):+.1f} standard errors"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=None, help="data root (default: $BENCH_DATA)")
+    parser.add_argument("--workspace", type=Path, default=Path("agreement"))
     parser.add_argument("--dataset", default="MUTAG")
-    parser.add_argument("-k", type=int, default=5)
-    parser.add_argument("--epochs", type=int, default=50)
+    parser.add_argument("-k", type=int, default=2)
+    parser.add_argument("--epochs", type=int, default=800)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--minutes", type=float, default=60, help="stop after so long with the trials done so far")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--compare", action="store_true", help="look at what is there; run nothing")
     options = parser.parse_args()
-    options.data = data_root(options.data)
-    torch.set_num_threads(1)
-    chosen = cells(options)
-    accuracy = collect(options, chosen)
-    if len(accuracy) < 2:
-        raise UserError(f"--minutes {options.minutes} is too short for two trials of {len(chosen)} cells; give more")
-    difference = accuracy[:, :, 0] - accuracy[:, :, 1]
-    apart = [in_standard_errors(column) for column in difference.T]
-    print("| augmenter | backbone | readout | fast % | reference % | difference in standard errors |")
-    print("|---|---|---|---|---|---|")
-    for cell, (fast, reference), errors in zip(chosen, 100 * accuracy.mean(axis=0), apart, strict=True):
-        names = " | ".join((cell.augmenter.label, cell.backbone.label, cell.readout.label))
-        print(f"| {names} | {fast:.1f} | {reference:.1f} | {errors:+.1f} |")
-    beyond = sum(abs(errors) > BEYOND for errors in apart)
-    print(
-        f"\n{len(chosen)} cells of {len(accuracy)} trials; largest difference {max(map(abs, apart)):.1f} standard "
-        f"errors, {beyond} cells beyond {BEYOND:g}; {100 * (difference == 0).mean():.1f} % of the trials with the same "
-        f"accuracy; means over all {100 * accuracy[..., 0].mean():.2f} and {100 * accuracy[..., 1].mean():.2f} %"
+    if not options.compare:
+        for engine in ENGINES:
+            run(engine, options)
+    fast, reference = (
+        accuracies(read_state(Workspace(options.workspace / engine).existing().ledger)) for engine in ENGINES
     )
+    compare(fast, reference)
 
 
 if __name__ == "__main__":
