@@ -1,9 +1,8 @@
 from __future__ import annotations
 
+import gc
 import io
 import json
-import multiprocessing
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import ledger
-from bench.cells import Trial
-from bench.ledger import Ledger, LedgerState, read_records
-from bench.registry import UserError
+from bench.cells import Cell, Training, Trial
+from bench.ledger import AT_ONCE, Ledger, LedgerState, iterate_records, read_records, read_state
+from bench.registry import Choice, UserError
 
 
 def trial(fold: int = 0, status: str = "done", cell: str = "c", **more: Any) -> dict[str, Any]:
@@ -49,14 +48,6 @@ def test_a_file_cut_anywhere_keeps_every_whole_line(tmp_path_factory: pytest.Tem
     assert [record["fold"] for record in read_records(path)] == [*range(whole), 9]
 
 
-def test_a_long_unfinished_line_is_cut_off(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.jsonl"
-    path.write_bytes(json.dumps(trial()).encode() + b"\n" + b"x" * 200_000)
-    with Ledger(path) as ledger:
-        assert ledger.cut == 200_000
-    assert len(read_records(path)) == 1
-
-
 @pytest.mark.parametrize(
     "line", ["nonsense", "[]", "3", '{"type": "poem"}', '{"no": "type"}', '{"type": ["cell"]}', "\xff", "[" * 100_000]
 )
@@ -85,63 +76,6 @@ def test_planned_trials_are_the_union_of_all_plans() -> None:
     }
 
 
-def test_values_that_json_cannot_hold_are_not_written(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.jsonl"
-    with Ledger(path) as ledger, pytest.raises(ValueError, match="not JSON compliant"):
-        ledger.append(trial(accuracy=float("nan")))
-    assert read_records(path) == []
-
-
-def hold(path: str, ready: Any, leave: Any) -> None:
-    with Ledger(Path(path)):
-        ready.set()
-        leave.wait(30)
-
-
-def test_a_second_writer_is_told_to_wait(tmp_path: Path) -> None:
-    path, context = tmp_path / "ledger.jsonl", multiprocessing.get_context("fork")
-    ready, leave = context.Event(), context.Event()
-    holder = context.Process(target=hold, args=(str(path), ready, leave))
-    holder.start()
-    try:
-        assert ready.wait(30)
-        with pytest.raises(UserError, match="another process is writing"), Ledger(path):
-            pass
-        assert read_records(path) == []  # reading needs no lock
-    finally:
-        leave.set()
-        holder.join(30)
-    with Ledger(path) as ledger:
-        ledger.append(trial())
-
-
-def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "ledger.jsonl"
-    real_write = os.write
-    room = 300
-
-    def write(file: int, data: Any) -> int:
-        nonlocal room
-        if room <= 0:
-            raise OSError(28, "No space left on device")
-        written = real_write(file, bytes(data)[:room])
-        room -= written
-        return written
-
-    with Ledger(path) as ledger:
-        monkeypatch.setattr(os, "write", write)
-        kept = 0
-        with pytest.raises(UserError, match="No space left"):
-            for fold in range(100):
-                ledger.append(trial(fold))
-                kept += 1
-        monkeypatch.undo()
-        assert kept > 0
-        assert len(read_records(path)) == kept
-        ledger.append(trial(kept))  # room again: the same ledger goes on
-    assert [record["fold"] for record in read_records(path)] == list(range(kept + 1))
-
-
 def test_a_folder_in_the_ledgers_place_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot read the ledger"):
         read_records(tmp_path)
@@ -163,3 +97,79 @@ def test_a_line_that_is_completed_while_it_is_read_is_left_for_the_next_reader(t
     whole = json.dumps({"type": "provenance", "id": "a"}).encode() + b"\n"
     found = ledger._parse(Growing(whole + b'{"type": "provenance", "id": "b'), tmp_path, curves=True)
     assert [record["id"] for record in found] == ["a"]
+
+
+def test_curves_are_left_out_only_where_asked(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    with Ledger(path) as ledger:
+        ledger.append(trial(curve=[[1, 0.5]], provenance="p"))
+    for read in (list(iterate_records(path)), read_records(path), list(read_state(path).trials["c"].values())):
+        assert read[0]["curve"] == [[1, 0.5]]
+    without = read_state(path, curves=False).trials["c"][Trial(0, 0)]
+    assert without == trial(provenance="p")
+    assert list(iterate_records(path, curves=False)) == [without]
+
+
+@pytest.mark.parametrize("broken", [1, AT_ONCE, AT_ONCE + 1, 2 * AT_ONCE + 7])
+@pytest.mark.parametrize("line", [b"nonsense", b'{"type": "poem"}', b'{"type":"plan"}, {"type":"plan"}'])
+def test_line_numbers_count_on_through_a_long_file(tmp_path: Path, broken: int, line: bytes) -> None:
+    path = tmp_path / "ledger.jsonl"
+    lines = [json.dumps(trial(fold)).encode() for fold in range(2 * AT_ONCE + 20)]
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    assert [record["fold"] for record in read_records(path)] == list(range(len(lines)))
+    lines[broken - 1] = line
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    with pytest.raises(UserError, match=f"line {broken} is not a ledger record"):
+        read_records(path)
+
+
+def test_records_share_what_they_have_in_common(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    with Ledger(path) as ledger:
+        ledger.append_all([trial(fold, cell=cell, provenance="p") for fold in range(2) for cell in ("one", "other")])
+    state = read_state(path)
+    (one, again), (other, _) = (list(state.trials[cell].values()) for cell in ("one", "other"))
+    for name in ("cell", "status", "provenance"):
+        assert one[name] is again[name]
+    assert next(iter(state.trials["one"])) is next(iter(state.trials["other"])), "one object for the same trial"
+    assert other["status"] is one["status"]
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_garbage_collector_rests_while_a_ledger_is_read(enabled: bool) -> None:
+    def records() -> Any:
+        assert not gc.isenabled()
+        yield trial()
+
+    before = gc.isenabled()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        LedgerState.of(records())
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
+def test_a_cell_with_a_setting_of_another_version_is_one_clear_line() -> None:
+    gcn, mean, none = Choice("gcn", {}, "gcn"), Choice("mean", {}, "mean"), Choice("none", {}, "none")
+    known = Cell("digits", "native", "stratified", 10, none, gcn, mean, Training(), {"protocol": 1})
+    state = LedgerState()
+    cell = known.to_json() | {"type": "cell", "key": "c"}
+    state.take(cell)
+    assert state.cell("c") == known
+    state.take({**cell, "training": {**cell["training"], "warp": 9}})
+    with pytest.raises(UserError, match="written by another version"):
+        state.cell("c")
+
+
+def test_every_kind_of_record_has_its_place() -> None:
+    failed = trial(1, "failed", reason="diverged")
+    origin = {"type": "provenance", "id": "p", "commit": "abc"}
+    plan = {"type": "plan", "cells": ["c"], "folds": [0], "repeats": [0]}
+    state = LedgerState.of([origin, plan, trial(0), failed])
+    assert state.provenance == {"p": origin} and state.plans == [plan]
+    assert state.failed("c") == {Trial(1, 0): failed} and state.done("c") == {Trial(0, 0)}
+    assert state.failed("unknown") == {} and state.done("unknown") == set()
+    assert LedgerState.of([trial(0, "failed", reason="old"), trial(0, "failed", reason="new")]).failed("c") == {
+        Trial(0, 0): trial(0, "failed", reason="new")
+    }

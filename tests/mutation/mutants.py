@@ -30,7 +30,7 @@ MIRRORS = {
     "bench.seeds": ["tests/bench/test_seeds.py"],
     "bench.budgets": ["tests/bench/test_budgets.py"],
     "bench.splits": ["tests/bench/test_splits.py"],
-    "bench.ledger": ["tests/bench/test_ledger.py"],
+    "bench.ledger": ["tests/bench/test_ledger.py", "tests/bench/test_ledger_writing.py"],
     "tables.statistics": ["tests/tables/test_statistics.py"],
 }
 HEAVY = ["numpy", "pandas", "scipy.stats", "sklearn.metrics", "torch", "torch_geometric.data", "torch_geometric.utils"]
