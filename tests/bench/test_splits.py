@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from bench.datasets import load_dataset
 from bench.registry import UserError
 from bench.splits import (
+    LARGEST_FILE,
     PUBLISHED,
     STRATIFIED,
     DevelopmentFold,
     DevelopmentSplits,
+    dataset_of_file,
     load_splits,
     read_splits,
     resolve_splits,
@@ -93,6 +95,30 @@ def test_a_broken_file_is_refused_in_one_line(case: str, tmp_path: Path) -> None
     assert "\n" not in str(caught.value) and "TINY_splits.json" in str(caught.value)
 
 
+def test_the_first_inner_split_counts_and_a_file_may_say_itself_how_many_graphs_there_are(tmp_path: Path) -> None:
+    folds = as_json()
+    other = {"train": [0], "validation": [1]}
+    for fold in folds:
+        fold["model_selection"].append(other)
+    splits = read_splits(write(tmp_path, folds), "TINY", "MINE", None)
+    for fold in range(10):
+        assert splits.development(fold).train.tolist() == folds[fold]["model_selection"][0]["train"]
+        assert splits.development(fold).validation.tolist() == folds[fold]["model_selection"][0]["validation"]
+    del folds[0]["model_selection"][0]["train"][0]  # the first fold's word: 39 graphs
+    with pytest.raises(UserError, match=r"fold [01]: .*\(39 graphs\)"):
+        read_splits(write(tmp_path, folds), "TINY", "MINE", None)
+
+
+def test_a_file_beyond_the_largest_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path, as_json())
+    assert 2**20 < LARGEST_FILE <= 2**28, "room for any dataset, and no more memory than a laptop has"
+    monkeypatch.setattr("bench.splits.LARGEST_FILE", path.stat().st_size)
+    read_splits(path, "TINY", "MINE", 40)
+    monkeypatch.setattr("bench.splits.LARGEST_FILE", path.stat().st_size - 1)
+    with pytest.raises(UserError, match="it is larger than"):
+        read_splits(path, "TINY", "MINE", 40)
+
+
 @pytest.mark.parametrize("text", ["", "{", "[1, 2]", "{}", "null", '[{"test": []}]', "[" * 100_000])
 def test_what_is_not_a_split_file_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"TINY_splits\.json"):
@@ -152,10 +178,35 @@ def test_own_folds_hold_a_tenth_for_validation_and_depend_on_the_name_alone() ->
     assert np.array_equal(one.test(0), again.test(0)) and not np.array_equal(one.test(0), other.test(0))
 
 
+def test_own_folds_are_the_same_on_every_machine_and_in_every_version() -> None:
+    splits = stratified_splits("TINY", LABELS)
+    assert splits.family == STRATIFIED
+    assert [splits.test(fold).tolist() for fold in (0, 9)] == [[15, 22, 25, 28], [11, 24, 32, 37]]
+    assert splits.development(0).validation.tolist() == [1, 14, 16, 31]
+    again = load_splits("TINY", STRATIFIED, LABELS, Path("no-such-folder"))
+    assert all(np.array_equal(again.test(fold), splits.test(fold)) for fold in range(10))
+
+
+def test_a_class_of_two_beside_the_test_part_gives_one_to_validation_at_most() -> None:
+    labels = np.array([0] * 33 + [1] * 2)
+    splits = stratified_splits("PAIR", labels)
+    both = [fold for fold in range(10) if not labels[splits.test(fold)].any()]
+    held = [int(labels[splits.development(fold).validation].sum()) for fold in both]
+    assert 1 in held and max(held) == 1, "the last graph of a class stays in training, the one before need not"
+    alone = stratified_splits("ALONE", labels[:-1])
+    assert sum(33 in alone.development(fold).train for fold in range(10)) == 9, "everywhere but in its test part"
+
+
+def test_no_published_family_is_misspelt() -> None:
+    families = {family for names in PUBLISHED.values() for family in names}
+    assert families == {"CHEMICAL", "COLLABORATIVE_1", "COLLABORATIVE_DEGREE"}
+
+
 def test_rare_classes_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "bench"):
         for _ in range(2):
             stratified_splits("RARE", np.array([0] * 30 + [1] * 2))
+            stratified_splits("ENOUGH", np.array([0] * 30 + [1] * 10))
     assert [r.getMessage() for r in caplog.records] == [
         "RARE: classes [1] have fewer than 10 graphs, so some test parts do not hold them"
     ]
@@ -179,7 +230,9 @@ def test_auto_takes_the_published_default_where_it_is_at_hand(tmp_path: Path) ->
 
 def test_proteins_uses_the_file_of_proteins_full(tmp_path: Path) -> None:
     write(tmp_path, as_json(), "CHEMICAL", "PROTEINS")
-    assert (tmp_path / "splits/CHEMICAL/PROTEINS_full_splits.json").is_file()
+    path = tmp_path / "splits/CHEMICAL/PROTEINS_full_splits.json"
+    assert path.is_file()
+    assert dataset_of_file(path) == "PROTEINS" and dataset_of_file(Path("DD_splits.json")) == "DD"
     assert resolve_splits("PROTEINS", "auto", tmp_path) == "CHEMICAL"
 
 
