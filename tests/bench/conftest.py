@@ -17,6 +17,7 @@ from torch_geometric.utils import erdos_renyi_graph
 
 from augmenters import AUGMENTERS
 from augmenters.base import Augmenter
+from bench import cli
 from bench.cells import Training
 from bench.engine.problem import Problem
 from models import BACKBONES, READOUTS
@@ -100,6 +101,24 @@ def _load_tools(file: str = "run_tools") -> ModuleType:
         sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(sys.modules[name])
     return sys.modules[name]
+
+
+@pytest.fixture
+def bench(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[..., tuple[int, str, str]]:
+    """Run one command in this process; exit code, output, errors."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "400")
+
+    def call(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["bench", *words])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        out, err = capfd.readouterr()
+        return int(end.value.code or 0), out, err
+
+    return call
 
 
 @pytest.fixture(scope="session")

@@ -17,22 +17,6 @@ Bench = Callable[..., tuple[int, str, str]]
 TINY = ["--folds", "2", "--repeats", "1", "--epochs", "2", "--jobs", "1"]
 
 
-@pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Bench:
-    """Run one command in this process; exit code, output, errors."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "400")
-
-    def call(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["bench", *words])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        out, err = capfd.readouterr()
-        return int(end.value.code or 0), out, err
-
-    return call
-
-
 def files_below(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,6 @@ from types import ModuleType
 import pytest
 from mlflow import MlflowClient
 
-from bench import cli
 from bench.ledger import read_records
 from bench.registry import UserError
 from bench.tuning.best import tuned_plan
@@ -23,22 +21,6 @@ from bench.workspace import Workspace
 Make = Callable[..., Path]
 Bench = Callable[..., tuple[int, str, str]]
 WORDS = ["-d", "synthetic:graphs=60", "-k", "2", "--epochs", "2", "--folds", "2", "-j", "1", "--space", "gcn.dropout=0"]
-
-
-@pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Bench:
-    """Run one command in this process; exit code, output, errors."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "400")
-
-    def call(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["bench", *words])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        out, err = capfd.readouterr()
-        return int(end.value.code or 0), out, err
-
-    return call
 
 
 def test_search_look_measure_and_print(bench: Bench, workspace: Make) -> None:
