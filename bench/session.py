@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -130,19 +130,28 @@ def check_machine(request: RunRequest) -> None:
 
 def executor_for(request: RunRequest, root: Path, cells: Sequence[Cell]) -> Executor:
     """Processes of this machine (this one alone when that is enough), or the workers of a cluster."""
-    # Workers of a cluster that is there already have data roots of their own, on machines of their own.
-    settings = WorkerSettings(None if request.scheduler else str(root), request.engine, request.device)
     if request.executor == "dask":
         from bench.execution.cluster import DaskExecutor
 
-        cluster = DaskExecutor(settings, request.scheduler, request.processes)
+        cluster = DaskExecutor(cluster_settings(request, root), request.scheduler, request.processes)
         cluster.check(cells)
         return cluster
+    settings, jobs = local_workers(request, root)
+    return SerialExecutor(settings) if jobs == 1 else ProcessExecutor(settings, jobs)
+
+
+def cluster_settings(request: RunRequest, root: Path) -> WorkerSettings:
+    """Workers of a cluster that is there already have data roots of their own, on machines of their own."""
+    return WorkerSettings(None if request.scheduler else str(root), request.engine, request.device)
+
+
+def local_workers(request: RunRequest, root: Path) -> tuple[WorkerSettings, int]:
+    """Settings and number of this machine's worker processes, as many as the memory allows."""
     budget = memory_budget(request.memory)
-    jobs, settings = workers_within(budget, request.processes), replace(settings, memory=budget)
+    jobs = workers_within(budget, request.processes)
     if jobs < request.processes:
         say_once(f"{jobs} of {request.processes} workers, for {shown(budget)} of memory; --memory allows more")
-    return SerialExecutor(settings) if jobs == 1 else ProcessExecutor(settings, jobs)
+    return WorkerSettings(str(root), request.engine, request.device, budget), jobs
 
 
 def say_what_will_run(plan: Plan, state: LedgerState, console: Console) -> None:

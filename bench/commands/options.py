@@ -16,6 +16,32 @@ DataOption = Annotated[
 TrackingOption = Annotated[
     str | None, typer.Option("--tracking-uri", help="An MLflow server or store. Default: SQLite in the workspace.")
 ]
+GridOption = Annotated[str | None, typer.Option("--grid", "-g", help="quick, full, a table's name, or a TOML file.")]
+DatasetOption = Annotated[list[str] | None, typer.Option("--dataset", "-d", help="Dataset; may be repeated.")]
+LabelsOption = Annotated[list[str] | None, typer.Option("-k", help="Labelled graphs per class: 2,5,10.")]
+BackboneOption = Annotated[list[str] | None, typer.Option("--backbone", "-b", help="gcn, gat, gin, sage.")]
+ReadoutOption = Annotated[list[str] | None, typer.Option("--readout", "-r", help="mean, add, max.")]
+FoldsOption = Annotated[int | None, typer.Option("--folds", help="The first N of the ten folds.")]
+PresetOption = Annotated[str | None, typer.Option("--preset", help="Training preset: paper or quick.")]
+EpochsOption = Annotated[int | None, typer.Option("--epochs", help="Optimiser steps, instead of the preset's.")]
+FeaturesOption = Annotated[str | None, typer.Option("--features", help="native, constant, degree-onehot, degree.")]
+SplitsOption = Annotated[str | None, typer.Option("--splits", help="Split family, or stratified for our own.")]
+JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", help="Worker processes. Default: one per core.")]
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        help="What all workers may take together: 4GiB. Default: 80 % of what is free.",
+        show_default=False,
+    ),
+]
+ExecutorOption = Annotated[str, typer.Option("--executor", help="local processes, or dask for a cluster.")]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option("--scheduler", help="Address of a Dask scheduler. Default: a local cluster.", show_default=False),
+]
+DeviceOption = Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1, mps.")]
+EngineOption = Annotated[str, typer.Option("--engine", help="fast, or reference (plain PyG).")]
 DEFAULT_WORKSPACE = Path("runs")
 
 

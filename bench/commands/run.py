@@ -6,7 +6,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bench.commands.options import DEFAULT_WORKSPACE, DataOption, TrackingOption, WorkspaceOption, whole_numbers
+from bench.commands.options import (
+    DEFAULT_WORKSPACE,
+    BackboneOption,
+    DataOption,
+    DatasetOption,
+    DeviceOption,
+    EngineOption,
+    EpochsOption,
+    ExecutorOption,
+    FeaturesOption,
+    FoldsOption,
+    GridOption,
+    JobsOption,
+    LabelsOption,
+    MemoryOption,
+    PresetOption,
+    ReadoutOption,
+    SchedulerOption,
+    SplitsOption,
+    TrackingOption,
+    WorkspaceOption,
+    whole_numbers,
+)
 from bench.engine import DEFAULT_ENGINE
 
 if TYPE_CHECKING:
@@ -16,38 +38,29 @@ if TYPE_CHECKING:
 
 
 def run(
-    grid: Annotated[
-        str | None, typer.Option("--grid", "-g", help="quick, full, a table's name, or a TOML file.")
-    ] = None,
-    dataset: Annotated[list[str] | None, typer.Option("--dataset", "-d", help="Dataset; may be repeated.")] = None,
+    grid: GridOption = None,
+    dataset: DatasetOption = None,
     augmenter: Annotated[
         list[str] | None, typer.Option("--augmenter", "-a", help="name[:key=value,...]; may be repeated.")
     ] = None,
-    k: Annotated[list[str] | None, typer.Option("-k", help="Labelled graphs per class: 2,5,10.")] = None,
-    backbone: Annotated[list[str] | None, typer.Option("--backbone", "-b", help="gcn, gat, gin, sage.")] = None,
-    readout: Annotated[list[str] | None, typer.Option("--readout", "-r", help="mean, add, max.")] = None,
-    folds: Annotated[int | None, typer.Option(help="The first N of the ten folds.")] = None,
+    k: LabelsOption = None,
+    backbone: BackboneOption = None,
+    readout: ReadoutOption = None,
+    folds: FoldsOption = None,
     repeats: Annotated[int | None, typer.Option(help="Label draws per fold.")] = None,
-    preset: Annotated[str | None, typer.Option(help="Training preset: paper or quick.")] = None,
-    epochs: Annotated[int | None, typer.Option(help="Optimiser steps, instead of the preset's.")] = None,
-    features: Annotated[str | None, typer.Option(help="native, constant, degree-onehot, degree.")] = None,
-    splits: Annotated[str | None, typer.Option(help="Split family, or stratified for our own.")] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Worker processes. Default: one per core.")] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            help="What all workers may take together: 4GiB. Default: 80 % of what is free.", show_default=False
-        ),
-    ] = None,
-    executor: Annotated[str, typer.Option(help="local processes, or dask for a cluster.")] = "local",
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler. Default: a local cluster.", show_default=False)
-    ] = None,
+    preset: PresetOption = None,
+    epochs: EpochsOption = None,
+    features: FeaturesOption = None,
+    splits: SplitsOption = None,
+    jobs: JobsOption = None,
+    memory: MemoryOption = None,
+    executor: ExecutorOption = "local",
+    scheduler: SchedulerOption = None,
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
     data: DataOption = None,
     tracking_uri: TrackingOption = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps.")] = "cpu",
-    engine: Annotated[str, typer.Option(help="fast, or reference (plain PyG).")] = DEFAULT_ENGINE,
+    device: DeviceOption = "cpu",
+    engine: EngineOption = DEFAULT_ENGINE,
     retry: Annotated[bool, typer.Option(help="Run failed trials again.")] = True,
     skip_unavailable: Annotated[
         bool, typer.Option("--skip-unavailable", help="Go on without what cannot run here; every table says so.")

@@ -7,23 +7,43 @@ from typing import Annotated, Any
 
 import typer
 
-from bench.commands.options import DEFAULT_WORKSPACE, DataOption, TrackingOption, WorkspaceOption, whole_numbers
+from bench.commands.options import (
+    DEFAULT_WORKSPACE,
+    BackboneOption,
+    DataOption,
+    DatasetOption,
+    DeviceOption,
+    EngineOption,
+    EpochsOption,
+    ExecutorOption,
+    FeaturesOption,
+    FoldsOption,
+    GridOption,
+    JobsOption,
+    LabelsOption,
+    MemoryOption,
+    PresetOption,
+    ReadoutOption,
+    SchedulerOption,
+    SplitsOption,
+    TrackingOption,
+    WorkspaceOption,
+    whole_numbers,
+)
 from bench.commands.run import adjusted, chosen_grid
 from bench.engine import DEFAULT_ENGINE
 
 
 def tune(
-    grid: Annotated[
-        str | None, typer.Option("--grid", "-g", help="quick, full, a table's name, or a TOML file.")
-    ] = None,
-    dataset: Annotated[list[str] | None, typer.Option("--dataset", "-d", help="Dataset; may be repeated.")] = None,
+    grid: GridOption = None,
+    dataset: DatasetOption = None,
     augmenter: Annotated[
         list[str] | None,
         typer.Option("--augmenter", "-a", help="name[:key=value,...]; what is written stays. May be repeated."),
     ] = None,
-    k: Annotated[list[str] | None, typer.Option("-k", help="Labelled graphs per class: 2,5,10.")] = None,
-    backbone: Annotated[list[str] | None, typer.Option("--backbone", "-b", help="gcn, gat, gin, sage.")] = None,
-    readout: Annotated[list[str] | None, typer.Option("--readout", "-r", help="mean, add, max.")] = None,
+    k: LabelsOption = None,
+    backbone: BackboneOption = None,
+    readout: ReadoutOption = None,
     trials: Annotated[
         int, typer.Option("--trials", "-n", help="Trials of each study, the defaults' one included.")
     ] = 30,
@@ -44,22 +64,21 @@ def tune(
         str | None, typer.Option(help="Any Optuna storage URL. Default: SQLite in the workspace.", show_default=False)
     ] = None,
     status: Annotated[bool, typer.Option("--status", help="Only show the studies of the storage.")] = False,
-    folds: Annotated[int | None, typer.Option(help="The first N of the ten folds.")] = None,
+    folds: FoldsOption = None,
     repeats: Annotated[int, typer.Option(help="Label draws per fold.")] = 1,
-    preset: Annotated[str | None, typer.Option(help="Training preset: paper or quick.")] = None,
-    epochs: Annotated[int | None, typer.Option(help="Optimiser steps, instead of the preset's.")] = None,
-    features: Annotated[str | None, typer.Option(help="native, constant, degree-onehot, degree.")] = None,
-    splits: Annotated[str | None, typer.Option(help="Split family, or stratified for our own.")] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Worker processes. Default: one per core.")] = None,
-    executor: Annotated[str, typer.Option(help="local processes, or dask for a cluster.")] = "local",
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler. Default: a local cluster.", show_default=False)
-    ] = None,
+    preset: PresetOption = None,
+    epochs: EpochsOption = None,
+    features: FeaturesOption = None,
+    splits: SplitsOption = None,
+    jobs: JobsOption = None,
+    memory: MemoryOption = None,
+    executor: ExecutorOption = "local",
+    scheduler: SchedulerOption = None,
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
     data: DataOption = None,
     tracking_uri: TrackingOption = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps.")] = "cpu",
-    engine: Annotated[str, typer.Option(help="fast, or reference (plain PyG).")] = DEFAULT_ENGINE,
+    device: DeviceOption = "cpu",
+    engine: EngineOption = DEFAULT_ENGINE,
     skip_unavailable: Annotated[
         bool, typer.Option("--skip-unavailable", help="Go on without what cannot run here.")
     ] = False,
@@ -98,6 +117,7 @@ def tune(
         data=data,
         tracking_uri=tracking_uri,
         jobs=jobs,
+        memory=memory,
         executor=executor,
         scheduler=scheduler,
         device=device,

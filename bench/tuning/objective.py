@@ -22,6 +22,7 @@ from bench.budgets import labelled_graphs, validation_budget
 from bench.cells import Cell, Trial
 from bench.datasets import load_dataset
 from bench.engine.problem import Engine, Problem
+from bench.execution.memory import room_for
 from bench.execution.tasks import WorkerSettings, other_versions
 from bench.features import Featuriser
 from bench.paths import data_root
@@ -71,6 +72,7 @@ class Objective:
     engine: Engine
     validation: Validation = "budget"
     device: str = "cpu"
+    memory: int | None = None  # bytes that trials may take, together with those of other workers
     _folds: dict[Any, FoldData] = field(default_factory=dict)
 
     def accuracy(self, cell: Cell, trial: Trial) -> float:
@@ -78,7 +80,9 @@ class Objective:
         if cell.versions.get("dataset", self.data.fingerprint) != self.data.fingerprint:
             raise UserError(f"{cell.dataset} is another version here than in the plan; import the same files")
         fold = self.fold(cell, trial)
-        fitted = self.engine.fit([self.problem(cell, fold)])[0]
+        problem = self.problem(cell, fold)
+        with room_for(problem, self.memory, self.engine.name):
+            fitted = self.engine.fit([problem])[0]
         if isinstance(fitted, Exception):
             raise fitted
         truth = torch.cat([graph.y for graph in fold.scored])
@@ -158,5 +162,6 @@ def _objective(settings: WorkerSettings, cell: Cell, validation: Validation) -> 
         from bench.trials import engines
 
         data = DevelopmentData.load(cell.dataset, cell.splits, data_root(settings.data_root))
-        _OBJECTIVES[key] = Objective(data, engines()[settings.engine](), validation, settings.device)
+        engine = engines()[settings.engine]()
+        _OBJECTIVES[key] = Objective(data, engine, validation, settings.device, settings.memory)
     return _OBJECTIVES[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -13,6 +14,8 @@ from bench.tuning.storage import Storage
 from bench.tuning.study import FACTS
 from bench.tuning.summary import StudyFacts, spark, summarise
 from bench.view import duration
+
+LISTED = 3  # different reasons of failed trials shown for a study; MLflow has one for each trial
 
 
 def studies_in(storage: Storage) -> list[StudyFacts]:
@@ -41,6 +44,11 @@ def print_studies(storage: Storage, console: Console, only: Sequence[str] | None
             which = "the defaults" if facts.best.turn == 0 else settings
             console.print(
                 f"{facts.name}: trial {facts.best.number}: {which}", markup=False, highlight=False, soft_wrap=True
+            )
+        reasons = Counter(trial.reason for trial in facts.trials if trial.state == "failed")
+        for reason, count in reasons.most_common(LISTED):
+            console.print(
+                f"{facts.name}: {count} failed: {reason}", style="red", markup=False, highlight=False, soft_wrap=True
             )
 
 

@@ -13,7 +13,7 @@ from bench.cells import Cell
 from bench.execution.local import ProcessExecutor, _deaf_to_interrupts
 from bench.execution.tasks import WorkerSettings
 from bench.registry import UserError
-from bench.session import RunRequest
+from bench.session import RunRequest, cluster_settings, local_workers
 from bench.tuning.objective import Score, score
 
 
@@ -74,7 +74,9 @@ class ProcessPool(ProcessExecutor):
         except BrokenProcessPool as error:
             for pool in [pool for pool in self._pools if pool._broken]:
                 self._kill(pool)  # the next submission starts new ones
-            raise WorkerLost("its worker process died, most likely out of memory; try fewer --jobs") from error
+            raise WorkerLost(
+                "its worker process died, most likely out of memory; try fewer --jobs or less --memory"
+            ) from error
 
 
 class DaskPool:
@@ -112,7 +114,7 @@ class DaskPool:
 
 def pool_for(request: RunRequest, root: Path, cells: Sequence[Cell]) -> Pool:
     """The workers that the options of `bench run` mean."""
-    settings = WorkerSettings(None if request.scheduler else str(root), request.engine, request.device)
     if request.executor == "dask":
-        return DaskPool(settings, request.scheduler, request.processes, cells)
-    return SerialPool(settings) if request.processes == 1 else ProcessPool(settings, request.processes)
+        return DaskPool(cluster_settings(request, root), request.scheduler, request.processes, cells)
+    settings, jobs = local_workers(request, root)
+    return SerialPool(settings) if jobs == 1 else ProcessPool(settings, jobs)

@@ -49,10 +49,19 @@ def test_search_look_measure_and_print(bench: Bench, workspace: Make) -> None:
     assert len(tuned) == 2 and len(cells) == 4
 
 
+def test_trials_that_do_not_fit_into_the_memory_fail_and_say_so(bench: Bench, workspace: Make) -> None:
+    code, out, _ = bench("tune", *WORDS, "-a", "none", "-n", "2", "-w", str(workspace()), "--memory", "100MB")
+    assert code == 1
+    failures = [line for line in out.splitlines() if "failed: this trial" in line]
+    assert len(failures) == 2 and all("more than the 0.1 GiB of --memory" in line for line in failures)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["-n", "0"], ["--trials 0 searches nothing", "1 or more"]),
+        (["--memory", "12parsecs"], ["--memory 12parsecs is not an amount of memory", "4GiB"]),
+        (["--memory", "4GiB", "--executor", "dask"], ["a Dask worker has a limit of its own"]),
         (["--timeout", "0"], ["--timeout 0 leaves no time"]),
         (["--sampler", "tpee"], ["unknown sampler 'tpee'", "Did you mean: tpe"]),
         (["--pruner", "hyper"], ["unknown pruner 'hyper'", "median"]),
