@@ -38,7 +38,9 @@ def test_a_second_writer_is_told_to_wait(tmp_path: Path) -> None:
     holder.start()
     try:
         assert ready.wait(30)
-        with pytest.raises(UserError, match="another process is writing"), Ledger(path):
+        second = Ledger(path)
+        assert second._lock.timeout == 0 and (tmp_path / "ledger.lock").exists()
+        with pytest.raises(UserError, match="another process is writing"), second:
             pass
         assert read_records(path) == []  # reading needs no lock
     finally:
@@ -70,6 +72,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pyte
                 kept += 1
         monkeypatch.undo()
         assert kept > 0
+        assert path.read_bytes().endswith(b"}\n"), "half a line is taken back at once"
         assert len(read_records(path)) == kept
         ledger.append(trial(kept))  # room again: the same ledger goes on
     assert [record["fold"] for record in read_records(path)] == list(range(kept + 1))
