@@ -164,12 +164,12 @@ def _cells(index: Index, request: Request) -> list[dict[str, Any]]:
     """Every cell of the section in a long list, with its difference to plain training."""
     found = []
     for settings in request.settings:
-        there = index.coordinates([settings])
-        wanted = dict.fromkeys([*there, *(reference_of(place, set(there)) for place in there)])
+        there = set(index.coordinates([settings]))
+        wanted = sorted({*there, *(reference_of(place, there) for place in there)})
         chosen = index.choose(wanted, settings, request.pick)
         for place in sorted(there):
             if chosen[place] is not None:
-                found.append(_cell(index, request, settings, place, chosen, set(there)))
+                found.append(_cell(index, request, settings, place, chosen, there))
     return found
 
 

@@ -14,9 +14,13 @@ from typing import Any
 
 import pytest
 
+from bench.grids import Coordinate
 from bench.ledger import read_state
 from bench.workspace import Workspace, records_at
+from tables import report
 from tables.frame import from_records
+from tables.grid import Request
+from tables.selection import Index
 
 HERE = Path(__file__).parent
 
@@ -87,6 +91,25 @@ def test_every_trial_is_counted(ledgers: dict[int, Path]) -> None:
         assert found.to_dict() == {
             (trial.fold, trial.repeat): record["accuracy"] for trial, record in state.trials[key].items()
         }
+
+
+def test_a_cell_of_a_report_costs_no_more_among_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted in looks at a coordinate; twice as many for ten times the cells would be too many."""
+    looks, real, each = 0, Coordinate.__hash__, []
+
+    def counted(place: Coordinate) -> int:
+        nonlocal looks
+        looks += 1
+        return real(place)
+
+    monkeypatch.setattr(Coordinate, "__hash__", counted)
+    for cells in (30, 300):
+        big.write(tmp_path / str(cells) / "ledger.jsonl", cells, folds=2, repeats=1)
+        index = Index(from_records(records_at(tmp_path / str(cells))))
+        looks = 0
+        assert len(report._cells(index, Request())) == cells
+        each.append(looks / cells)
+    assert 0 < each[1] < 2 * each[0]
 
 
 def measured(command: str, workspace: Path) -> tuple[dict[str, float], str]:
