@@ -49,6 +49,17 @@ def own_stream(seed: int, device: str = "cpu") -> Iterator[None]:
         yield
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One torch thread within: small graphs gain nothing from more, and sums keep their order on every machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def fit(
     model: GraphClassifier,
     steps: Iterable[Step],
@@ -74,6 +85,7 @@ def fit(
             after_epoch(epoch, value)
 
 
+@one_thread()
 @torch.no_grad()
 def predict(
     model: GraphClassifier, graphs: Sequence[Data], device: str | torch.device = "cpu", size: int = 256
@@ -94,6 +106,7 @@ def predict(
     return found
 
 
+@one_thread()
 def class_probabilities(
     graphs: Sequence[Data],
     num_classes: int,

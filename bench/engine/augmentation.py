@@ -6,13 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from augmenters.base import Context, GraphAugmenter, generator
 from bench.engine.problem import Augmented, Problem, training_set
-from models.fit import class_probabilities
+from models.fit import class_probabilities, one_thread
 
 
 def make_context(problem: Problem, pretrain: Callable[..., Tensor] = class_probabilities) -> Context:
@@ -44,6 +43,7 @@ def make_context(problem: Problem, pretrain: Callable[..., Tensor] = class_proba
     )
 
 
+@one_thread()
 def generate(problem: Problem, augmenter: GraphAugmenter, rng: np.random.Generator, context: Context) -> list[Data]:
     """New graphs, with their features made anew where the augmenter asks for it."""
     made = augmenter(problem.graphs, rng, context)
@@ -87,8 +87,3 @@ class Stopwatch:
         now = time.perf_counter()
         self.seconds[name] = self.seconds.get(name, 0.0) + now - self._since
         self._since = now
-
-
-def use_threads(count: int) -> None:
-    """One torch thread a process: small graphs gain nothing from more, and the numbers stay the same."""
-    torch.set_num_threads(count)

@@ -10,10 +10,17 @@ from numpy.random import Generator
 from torch_geometric.data import Batch, Data
 
 from augmenters.base import Context, EmbeddingAugmenter, GraphAugmenter, generator
-from bench.engine.augmentation import Stopwatch, density, generate, generated_figures, make_context, offline_set
+from bench.engine.augmentation import (
+    Stopwatch,
+    density,
+    generate,
+    generated_figures,
+    make_context,
+    offline_set,
+)
 from bench.engine.problem import Augmented, Fitted, Problem, curve_epochs, training_set
 from models.classifier import GraphClassifier
-from models.fit import Mix, Step, fit, own_stream, predict
+from models.fit import Mix, Step, fit, one_thread, own_stream, predict
 
 
 class ReferenceEngine:
@@ -31,6 +38,7 @@ class ReferenceEngine:
         return results
 
 
+@one_thread()
 def fit_problem(problem: Problem) -> Fitted:
     """Augment, train from the trial's initial weights, return the classifier of the last (or the best) epoch."""
     watch = Stopwatch()

@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 from augmenters.base import Augmenter, Context, EmbeddingAugmenter, GraphAugmenter
 from augmenters.dropedge import DropEdge
 from bench.cells import Training
+from bench.engine.augmentation import generate, make_context
 from bench.engine.fast import dropout
 from bench.engine.fast import engine as fast
 from bench.engine.fast.engine import FastEngine
@@ -205,3 +206,23 @@ def test_attention_still_refuses_edge_weights(problem: Make, some_graphs: Make) 
     for result in FastEngine().fit([weighted, problem("softedge", backbone="gat")]):
         assert isinstance(result, UserError)
         assert "ignores edge weights" in str(result)
+
+
+@pytest.mark.parametrize("engine", [FastEngine, ReferenceEngine])
+@pytest.mark.parametrize("when", ["offline", "epoch"])
+def test_whatever_the_caller_has_graphs_are_made_with_one_thread(problem: Make, engine: type, when: str) -> None:
+    """Sums over several threads have other last digits, from which other edges may follow."""
+    found = []
+
+    class Counting(EveryOtherEdge):
+        def draw(self, graphs: Sequence[Data], rng: np.random.Generator, context: Context) -> Any:
+            found.append(torch.get_num_threads())
+            return super().draw(graphs, rng, context)
+
+    Counting.when = when  # type: ignore[assignment]
+    torch.set_num_threads(2)
+    fitted(engine().fit([problem(Counting(), epochs=2)])[0])
+    task = problem(Counting())
+    generate(task, task.augmenter, np.random.default_rng(0), make_context(task))
+    assert len(found) >= 2 and set(found) == {1}
+    assert torch.get_num_threads() == 2, "and the caller has them back"

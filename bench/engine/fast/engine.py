@@ -20,7 +20,7 @@ from bench.engine.problem import Fitted, Problem, curve_epochs, label_rows
 from bench.engine.reference import fit_problem
 from bench.registry import Choice
 from models.classifier import build_classifier
-from models.fit import class_probabilities, own_stream, predict
+from models.fit import class_probabilities, one_thread, own_stream, predict
 
 
 class FastEngine:
@@ -48,6 +48,7 @@ def attempt_reference(problem: Problem) -> Fitted | Exception:
         return error
 
 
+@one_thread()
 def fit_fast(problem: Problem) -> Fitted:
     """What `fit_problem` of the reference does, by hand; raises NotFast where it cannot."""
     if problem.device != "cpu":
