@@ -126,12 +126,12 @@ def measured(command: str, workspace: Path) -> tuple[dict[str, float], str]:
     return json.loads(last), "\n".join(shown[-30:])
 
 
-# Processor seconds and MiB at a million trials: three times what was measured, for the last two on a smaller ledger.
+# Processor seconds and MiB at a million trials: three times what was measured.
 BOUNDS = {
-    "append": (90, 13_000),
+    "append": (120, 13_000),
     "status": (150, 5_000),
-    "tables": (1_500, 12_000),
-    "report": (1_800, 12_000),
+    "tables": (700, 7_000),
+    "report": (750, 7_000),
 }
 
 
