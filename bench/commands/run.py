@@ -6,29 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bench.commands.options import (
-    DEFAULT_WORKSPACE,
-    BackboneOption,
-    DataOption,
-    DatasetOption,
-    DeviceOption,
-    EngineOption,
-    EpochsOption,
-    ExecutorOption,
-    FeaturesOption,
-    FoldsOption,
-    GridOption,
-    JobsOption,
-    LabelsOption,
-    MemoryOption,
-    PresetOption,
-    ReadoutOption,
-    SchedulerOption,
-    SplitsOption,
-    TrackingOption,
-    WorkspaceOption,
-    whole_numbers,
-)
+from bench.commands import options
 from bench.engine import DEFAULT_ENGINE
 
 if TYPE_CHECKING:
@@ -38,29 +16,29 @@ if TYPE_CHECKING:
 
 
 def run(
-    grid: GridOption = None,
-    dataset: DatasetOption = None,
+    grid: options.GridOption = None,
+    dataset: options.DatasetOption = None,
     augmenter: Annotated[
         list[str] | None, typer.Option("--augmenter", "-a", help="name[:key=value,...]; may be repeated.")
     ] = None,
-    k: LabelsOption = None,
-    backbone: BackboneOption = None,
-    readout: ReadoutOption = None,
-    folds: FoldsOption = None,
+    k: options.LabelsOption = None,
+    backbone: options.BackboneOption = None,
+    readout: options.ReadoutOption = None,
+    folds: options.FoldsOption = None,
     repeats: Annotated[int | None, typer.Option(help="Label draws per fold.")] = None,
-    preset: PresetOption = None,
-    epochs: EpochsOption = None,
-    features: FeaturesOption = None,
-    splits: SplitsOption = None,
-    jobs: JobsOption = None,
-    memory: MemoryOption = None,
-    executor: ExecutorOption = "local",
-    scheduler: SchedulerOption = None,
-    workspace: WorkspaceOption = DEFAULT_WORKSPACE,
-    data: DataOption = None,
-    tracking_uri: TrackingOption = None,
-    device: DeviceOption = "cpu",
-    engine: EngineOption = DEFAULT_ENGINE,
+    preset: options.PresetOption = None,
+    epochs: options.EpochsOption = None,
+    features: options.FeaturesOption = None,
+    splits: options.SplitsOption = None,
+    jobs: options.JobsOption = None,
+    memory: options.MemoryOption = None,
+    executor: options.ExecutorOption = "local",
+    scheduler: options.SchedulerOption = None,
+    workspace: options.WorkspaceOption = options.DEFAULT_WORKSPACE,
+    data: options.DataOption = None,
+    tracking_uri: options.TrackingOption = None,
+    device: options.DeviceOption = "cpu",
+    engine: options.EngineOption = DEFAULT_ENGINE,
     retry: Annotated[bool, typer.Option(help="Run failed trials again.")] = True,
     skip_unavailable: Annotated[
         bool, typer.Option("--skip-unavailable", help="Go on without what cannot run here; every table says so.")
@@ -86,7 +64,7 @@ def run(
     axes: dict[str, list[Any]] = {
         "datasets": dataset or [],
         "augmenters": augmenter or [],
-        "k": whole_numbers(k or [], "-k"),
+        "k": options.whole_numbers(k or [], "-k"),
         "backbones": backbone or [],
         "readouts": readout or [],
     }

@@ -7,43 +7,21 @@ from typing import Annotated, Any
 
 import typer
 
-from bench.commands.options import (
-    DEFAULT_WORKSPACE,
-    BackboneOption,
-    DataOption,
-    DatasetOption,
-    DeviceOption,
-    EngineOption,
-    EpochsOption,
-    ExecutorOption,
-    FeaturesOption,
-    FoldsOption,
-    GridOption,
-    JobsOption,
-    LabelsOption,
-    MemoryOption,
-    PresetOption,
-    ReadoutOption,
-    SchedulerOption,
-    SplitsOption,
-    TrackingOption,
-    WorkspaceOption,
-    whole_numbers,
-)
+from bench.commands import options
 from bench.commands.run import adjusted, chosen_grid
 from bench.engine import DEFAULT_ENGINE
 
 
 def tune(
-    grid: GridOption = None,
-    dataset: DatasetOption = None,
+    grid: options.GridOption = None,
+    dataset: options.DatasetOption = None,
     augmenter: Annotated[
         list[str] | None,
         typer.Option("--augmenter", "-a", help="name[:key=value,...]; what is written stays. May be repeated."),
     ] = None,
-    k: LabelsOption = None,
-    backbone: BackboneOption = None,
-    readout: ReadoutOption = None,
+    k: options.LabelsOption = None,
+    backbone: options.BackboneOption = None,
+    readout: options.ReadoutOption = None,
     trials: Annotated[
         int, typer.Option("--trials", "-n", help="Trials of each study, the defaults' one included.")
     ] = 30,
@@ -64,21 +42,21 @@ def tune(
         str | None, typer.Option(help="Any Optuna storage URL. Default: SQLite in the workspace.", show_default=False)
     ] = None,
     status: Annotated[bool, typer.Option("--status", help="Only show the studies of the storage.")] = False,
-    folds: FoldsOption = None,
+    folds: options.FoldsOption = None,
     repeats: Annotated[int, typer.Option(help="Label draws per fold.")] = 1,
-    preset: PresetOption = None,
-    epochs: EpochsOption = None,
-    features: FeaturesOption = None,
-    splits: SplitsOption = None,
-    jobs: JobsOption = None,
-    memory: MemoryOption = None,
-    executor: ExecutorOption = "local",
-    scheduler: SchedulerOption = None,
-    workspace: WorkspaceOption = DEFAULT_WORKSPACE,
-    data: DataOption = None,
-    tracking_uri: TrackingOption = None,
-    device: DeviceOption = "cpu",
-    engine: EngineOption = DEFAULT_ENGINE,
+    preset: options.PresetOption = None,
+    epochs: options.EpochsOption = None,
+    features: options.FeaturesOption = None,
+    splits: options.SplitsOption = None,
+    jobs: options.JobsOption = None,
+    memory: options.MemoryOption = None,
+    executor: options.ExecutorOption = "local",
+    scheduler: options.SchedulerOption = None,
+    workspace: options.WorkspaceOption = options.DEFAULT_WORKSPACE,
+    data: options.DataOption = None,
+    tracking_uri: options.TrackingOption = None,
+    device: options.DeviceOption = "cpu",
+    engine: options.EngineOption = DEFAULT_ENGINE,
     skip_unavailable: Annotated[
         bool, typer.Option("--skip-unavailable", help="Go on without what cannot run here.")
     ] = False,
@@ -99,7 +77,7 @@ def tune(
     axes: dict[str, list[Any]] = {
         "datasets": dataset or [],
         "augmenters": augmenter or [],
-        "k": whole_numbers(k or [], "-k"),
+        "k": options.whole_numbers(k or [], "-k"),
         "backbones": backbone or [],
         "readouts": readout or [],
     }
