@@ -19,7 +19,9 @@ from augmenters import AUGMENTERS
 from augmenters.base import Augmenter
 from bench import cli
 from bench.cells import Training
-from bench.engine.problem import Problem
+from bench.engine.fast.engine import fit_fast
+from bench.engine.problem import Fitted, Problem
+from bench.engine.reference import ReferenceEngine
 from models import BACKBONES, READOUTS
 
 
@@ -47,6 +49,18 @@ def some_graphs() -> Callable[..., list[Data]]:
 @pytest.fixture
 def problem() -> Callable[..., Problem]:
     return make_problem
+
+
+@pytest.fixture
+def weights() -> Callable[[Fitted | Exception], torch.Tensor]:
+    """All weights of a trained model in one row; the error of a training that failed."""
+    return trained_weights
+
+
+@pytest.fixture
+def same_training() -> Callable[..., None]:
+    """Train with both engines, the fast one without a fallback, and compare everything."""
+    return assert_same_training
 
 
 def make_graphs(
@@ -91,6 +105,26 @@ def make_problem(
         featurise=lambda graph: graph,
         **changes,
     )
+
+
+def fitted(result: Fitted | Exception) -> Fitted:
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def trained_weights(result: Fitted | Exception) -> torch.Tensor:
+    return torch.cat([parameter.detach().view(-1) for parameter in fitted(result).model.parameters()])
+
+
+def assert_same_training(task: Problem, tolerance: float = 1e-7) -> None:
+    """Both engines, and the fast one without a fallback."""
+    slow, quick = ReferenceEngine().fit([task])[0], fit_fast(task)
+    torch.testing.assert_close(trained_weights(quick), trained_weights(slow), rtol=tolerance, atol=tolerance)
+    assert quick.loss == pytest.approx(fitted(slow).loss, rel=1e-4)
+    assert quick.generated == fitted(slow).generated
+    assert [epoch for epoch, _ in quick.curve] == [epoch for epoch, _ in fitted(slow).curve]
+    assert [loss for _, loss in quick.curve] == pytest.approx([loss for _, loss in fitted(slow).curve], rel=1e-4)
 
 
 def _load_tools(file: str = "run_tools") -> ModuleType:

@@ -28,28 +28,8 @@ Make = Callable[..., Any]
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def fitted(result: Fitted | Exception) -> Fitted:
-    if isinstance(result, Exception):
-        raise result
-    return result
-
-
-def weights(result: Fitted | Exception) -> torch.Tensor:
-    return torch.cat([parameter.detach().view(-1) for parameter in fitted(result).model.parameters()])
-
-
-def assert_same_training(task: Problem, tolerance: float = 1e-7) -> None:
-    """Both engines, and the fast one without a fallback."""
-    slow, quick = ReferenceEngine().fit([task])[0], fast.fit_fast(task)
-    torch.testing.assert_close(weights(quick), weights(slow), rtol=tolerance, atol=tolerance)
-    assert quick.loss == pytest.approx(fitted(slow).loss, rel=1e-4)
-    assert quick.generated == fitted(slow).generated
-    assert [epoch for epoch, _ in quick.curve] == [epoch for epoch, _ in fitted(slow).curve]
-    assert [loss for _, loss in quick.curve] == pytest.approx([loss for _, loss in fitted(slow).curve], rel=1e-4)
-
-
 @pytest.mark.parametrize("augmenter", ["none", "dropnode", "m-mixup", "gdm-complete"])
-def test_bitwise_the_same_whatever_is_trained_beside(problem: Make, augmenter: str) -> None:
+def test_bitwise_the_same_whatever_is_trained_beside(problem: Make, augmenter: str, weights: Make) -> None:
     def tasks() -> list[Problem]:
         names = ["gcn", "gat", "gin:dropout=0.3"]
         return [problem(augmenter, seed=seed, backbone=name) for seed, name in enumerate(names)]
@@ -124,8 +104,8 @@ THIRD_PARTIES += [TorchDrawn(), TorchShrink()]
 @pytest.mark.parametrize("backbone", ["gcn", "gcn:dropout=0.4"])
 @pytest.mark.parametrize("augmenter", THIRD_PARTIES, ids=lambda augmenter: type(augmenter).__name__)
 @pytest.mark.usefixtures("double")
-def test_methods_of_third_parties(problem: Make, augmenter: Augmenter, backbone: str) -> None:
-    assert_same_training(problem(augmenter, backbone=backbone))
+def test_methods_of_third_parties(problem: Make, augmenter: Augmenter, backbone: str, same_training: Make) -> None:
+    same_training(problem(augmenter, backbone=backbone))
 
 
 @pytest.mark.parametrize("p", [0.05, 0.5, 0.99])
@@ -181,7 +161,7 @@ def test_the_first_bad_loss_counts(epoch: int) -> None:
         train(parameters, ((network, None) for _ in range(120)), 120)
 
 
-def assert_falls_back(task: Problem) -> None:
+def assert_falls_back(task: Problem, weights: Make) -> None:
     with pytest.raises(fast.NotFast):
         fast.fit_fast(task)
     torch.manual_seed(0)
@@ -190,15 +170,15 @@ def assert_falls_back(task: Problem) -> None:
     assert torch.equal(weights(FastEngine().fit([task])[0]), slow)
 
 
-def test_best_validation_epoch_falls_back_to_the_reference(problem: Make, some_graphs: Make) -> None:
-    assert_falls_back(problem(training=Training(epochs=5, select="best-val"), validation=some_graphs(8)))
+def test_best_validation_epoch_falls_back_to_the_reference(problem: Make, some_graphs: Make, weights: Make) -> None:
+    assert_falls_back(problem(training=Training(epochs=5, select="best-val"), validation=some_graphs(8)), weights)
 
 
 @pytest.mark.parametrize("augmenter", ["none", "dropedge"])
-def test_self_loops_fall_back_to_the_reference(problem: Make, some_graphs: Make, augmenter: str) -> None:
+def test_self_loops_fall_back_to_the_reference(problem: Make, some_graphs: Make, augmenter: str, weights: Make) -> None:
     graphs = some_graphs(0)
     graphs[0].edge_index = torch.cat([graphs[0].edge_index, torch.zeros(2, 1, dtype=torch.long)], dim=1)
-    assert_falls_back(problem(augmenter, graphs))
+    assert_falls_back(problem(augmenter, graphs), weights)
 
 
 def test_attention_still_refuses_edge_weights(problem: Make, some_graphs: Make) -> None:
@@ -210,7 +190,9 @@ def test_attention_still_refuses_edge_weights(problem: Make, some_graphs: Make) 
 
 @pytest.mark.parametrize("engine", [FastEngine, ReferenceEngine])
 @pytest.mark.parametrize("when", ["offline", "epoch"])
-def test_whatever_the_caller_has_graphs_are_made_with_one_thread(problem: Make, engine: type, when: str) -> None:
+def test_whatever_the_caller_has_graphs_are_made_with_one_thread(
+    problem: Make, engine: type, when: str, weights: Make
+) -> None:
     """Sums over several threads have other last digits, from which other edges may follow."""
     found = []
 
@@ -221,7 +203,7 @@ def test_whatever_the_caller_has_graphs_are_made_with_one_thread(problem: Make, 
 
     Counting.when = when  # type: ignore[assignment]
     torch.set_num_threads(2)
-    fitted(engine().fit([problem(Counting(), epochs=2)])[0])
+    weights(engine().fit([problem(Counting(), epochs=2)])[0])  # which raises if it failed
     task = problem(Counting())
     generate(task, task.augmenter, np.random.default_rng(0), make_context(task))
     assert len(found) >= 2 and set(found) == {1}

@@ -14,7 +14,6 @@ from torch_geometric.data import Data
 from augmenters import AUGMENTERS
 from augmenters.base import Augmenter, Context, GraphAugmenter
 from bench.engine.fast import engine as fast
-from bench.engine.problem import Fitted, Problem
 from bench.engine.reference import ReferenceEngine
 from models.fit import class_probabilities
 
@@ -25,26 +24,6 @@ EPOCH_METHODS = ["dropnode", "dropedge", "softedge"]
 
 Make = Callable[..., Any]
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-def fitted(result: Fitted | Exception) -> Fitted:
-    if isinstance(result, Exception):
-        raise result
-    return result
-
-
-def weights(result: Fitted | Exception) -> torch.Tensor:
-    return torch.cat([parameter.detach().view(-1) for parameter in fitted(result).model.parameters()])
-
-
-def assert_same_training(task: Problem, tolerance: float = 1e-7) -> None:
-    """Both engines, and the fast one without a fallback."""
-    slow, quick = ReferenceEngine().fit([task])[0], fast.fit_fast(task)
-    torch.testing.assert_close(weights(quick), weights(slow), rtol=tolerance, atol=tolerance)
-    assert quick.loss == pytest.approx(fitted(slow).loss, rel=1e-4)
-    assert quick.generated == fitted(slow).generated
-    assert [epoch for epoch, _ in quick.curve] == [epoch for epoch, _ in fitted(slow).curve]
-    assert [loss for _, loss in quick.curve] == pytest.approx([loss for _, loss in fitted(slow).curve], rel=1e-4)
 
 
 class Blend(GraphAugmenter):
@@ -114,19 +93,21 @@ def prepared(augmenter: str, backbone: str) -> tuple[Augmenter, float]:
 @pytest.mark.parametrize("backbone", BACKBONE_NAMES)
 @pytest.mark.parametrize("augmenter", METHODS)
 @pytest.mark.usefixtures("double")
-def test_same_weights_as_the_reference(problem: Make, augmenter: str, backbone: str, readout: str) -> None:
+def test_same_weights_as_the_reference(
+    problem: Make, augmenter: str, backbone: str, readout: str, same_training: Make
+) -> None:
     chosen, tolerance = prepared(augmenter, backbone)
-    assert_same_training(problem(chosen, backbone=backbone, readout=readout, shared=KEPT), tolerance)
+    same_training(problem(chosen, backbone=backbone, readout=readout, shared=KEPT), tolerance)
 
 
 @pytest.mark.parametrize("backbone", BACKBONE_NAMES)
 @pytest.mark.parametrize("place", range(len(METHODS)), ids=METHODS)
 @pytest.mark.usefixtures("double")
-def test_same_weights_with_dropout(problem: Make, place: int, backbone: str) -> None:
+def test_same_weights_with_dropout(problem: Make, place: int, backbone: str, same_training: Make) -> None:
     """The same masks from the same seed; readouts take turns."""
     chosen, tolerance = prepared(METHODS[place], backbone)
     readout = READOUT_NAMES[(place + BACKBONE_NAMES.index(backbone)) % 3]
-    assert_same_training(problem(chosen, backbone=dropping(backbone), readout=readout, shared=KEPT), tolerance)
+    same_training(problem(chosen, backbone=dropping(backbone), readout=readout, shared=KEPT), tolerance)
 
 
 @pytest.mark.parametrize("readout", READOUT_NAMES)
@@ -134,24 +115,26 @@ def test_same_weights_with_dropout(problem: Make, place: int, backbone: str) -> 
 @pytest.mark.parametrize("augmenter", ["none", "m-mixup", "dropnode", "dropedge", "softedge"])
 @pytest.mark.usefixtures("double")
 def test_same_weights_with_weighted_originals(
-    problem: Make, some_graphs: Make, augmenter: str, backbone: str, readout: str
+    problem: Make, some_graphs: Make, augmenter: str, backbone: str, readout: str, same_training: Make
 ) -> None:
     graphs = some_graphs(5, weighted=True)
-    assert_same_training(problem(augmenter, graphs, backbone=backbone, readout=readout))
+    same_training(problem(augmenter, graphs, backbone=backbone, readout=readout))
 
 
 @pytest.mark.parametrize("backbone", BACKBONE_NAMES)
 @pytest.mark.parametrize("augmenter", ["none", *EPOCH_METHODS[:2]])
 @pytest.mark.usefixtures("double")
-def test_same_weights_with_many_one_hot_labels(problem: Make, some_graphs: Make, augmenter: str, backbone: str) -> None:
+def test_same_weights_with_many_one_hot_labels(
+    problem: Make, some_graphs: Make, augmenter: str, backbone: str, same_training: Make
+) -> None:
     """Wide one-hot features take the road of picked weight rows."""
-    assert_same_training(problem(augmenter, some_graphs(3, one_hot=40), backbone=backbone))
+    same_training(problem(augmenter, some_graphs(3, one_hot=40), backbone=backbone))
 
 
 @pytest.mark.parametrize("backbone", BACKBONE_NAMES)
 @pytest.mark.usefixtures("double")
 def test_same_weights_with_near_complete_graphs(
-    problem: Make, some_graphs: Make, backbone: str, monkeypatch: pytest.MonkeyPatch
+    problem: Make, some_graphs: Make, backbone: str, monkeypatch: pytest.MonkeyPatch, same_training: Make
 ) -> None:
     """Graphs held by the pairs they lack; without a price for the shared sums, small ones are too."""
     monkeypatch.setattr("bench.engine.fast.graphs.SUMS_COST", 0)
@@ -159,18 +142,20 @@ def test_same_weights_with_near_complete_graphs(
     graphs = some_graphs(7, density=0.9)
     for graph in graphs[::2]:
         graph.x = torch.randn(graph.x.shape)
-    assert_same_training(problem("none", graphs, backbone=backbone))
-    assert_same_training(problem("none", graphs, backbone=dropping(backbone)))
+    same_training(problem("none", graphs, backbone=backbone))
+    same_training(problem("none", graphs, backbone=dropping(backbone)))
 
 
 @pytest.mark.parametrize("backbone", ["gcn", "gat"])
 @pytest.mark.parametrize("augmenter", ["none", "dropedge"])
 @pytest.mark.usefixtures("double")
-def test_same_weights_with_directed_edges(problem: Make, some_graphs: Make, augmenter: str, backbone: str) -> None:
+def test_same_weights_with_directed_edges(
+    problem: Make, some_graphs: Make, augmenter: str, backbone: str, same_training: Make
+) -> None:
     graphs = some_graphs(9)
     for graph in graphs:
         graph.edge_index = graph.edge_index[:, ::3].contiguous()
-    assert_same_training(problem(augmenter, graphs, backbone=backbone))
+    same_training(problem(augmenter, graphs, backbone=backbone))
 
 
 def renumbered(graph: Data, seed: int) -> Data:
@@ -183,7 +168,9 @@ def renumbered(graph: Data, seed: int) -> Data:
 
 @pytest.mark.parametrize("readout", READOUT_NAMES)
 @pytest.mark.parametrize("backbone", BACKBONE_NAMES)
-def test_single_precision_differs_as_little_as_renumbered_nodes(problem: Make, backbone: str, readout: str) -> None:
+def test_single_precision_differs_as_little_as_renumbered_nodes(
+    problem: Make, backbone: str, readout: str, weights: Make
+) -> None:
     """Adam blows up rounding where a gradient is nearly zero, so the measure is what rounding does to the reference."""
     task = problem(backbone=backbone, readout=readout)
     reference = weights(ReferenceEngine().fit([task])[0])
