@@ -32,7 +32,7 @@ def run(engine: str, options: argparse.Namespace) -> None:
     axes = {"--augmenter": AUGMENTERS.names(), "--backbone": BACKBONES.names(), "--readout": READOUTS.names()}
     chosen = [word for flag, names in axes.items() for name in names for word in (flag, name)]
     training = ["--preset", "paper", "--epochs", str(options.epochs), "--repeats", str(options.repeats)]
-    where = ["--engine", engine, "--workspace", str(options.workspace / engine), "--jobs", str(options.jobs)]
+    where = ["--engine", engine, "--workspace", str(options.workspace / engine)]
     command = ["run", "--dataset", options.dataset, "-k", str(options.k), *chosen, *training, *where]
     start = "from bench.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", start, *command, "--skip-unavailable"], check=False)
@@ -90,12 +90,11 @@ def compare(fast: Cells, reference: Cells) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--workspace", type=Path, default=Path("agreement"))
+    parser.add_argument("--workspace", type=Path, default=Path("runs/agreement"))
     parser.add_argument("--dataset", default="MUTAG")
     parser.add_argument("-k", type=int, default=2)
     parser.add_argument("--epochs", type=int, default=800)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--compare", action="store_true", help="look at what is there; run nothing")
     options = parser.parse_args()
     if not options.compare:

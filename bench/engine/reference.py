@@ -10,14 +10,7 @@ from numpy.random import Generator
 from torch_geometric.data import Batch, Data
 
 from augmenters.base import Context, EmbeddingAugmenter, GraphAugmenter, generator
-from bench.engine.augmentation import (
-    Stopwatch,
-    density,
-    generate,
-    generated_figures,
-    make_context,
-    offline_set,
-)
+from bench.engine.augmentation import Stopwatch, density, generate, generated_figures, make_context, offline_set
 from bench.engine.problem import Augmented, Fitted, Problem, curve_epochs, training_set
 from models.classifier import GraphClassifier
 from models.fit import Mix, Step, fit, one_thread, own_stream, predict

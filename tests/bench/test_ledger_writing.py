@@ -79,11 +79,14 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_record_is_one_compact_line_that_later_changes_do_not_touch(tmp_path: Path) -> None:
-    path, record = tmp_path / "ledger.jsonl", trial()
-    with Ledger(path) as ledger:
-        ledger.append(record)
-        record["accuracy"] = 0.9
-        assert ledger.state.trials["c"][Trial(0, 0)]["accuracy"] == 0.5
+    path, record, umask = tmp_path / "ledger.jsonl", trial(), os.umask(0)
+    try:
+        with Ledger(path) as ledger:
+            ledger.append(record)
+            record["accuracy"] = 0.9
+            assert ledger.state.trials["c"][Trial(0, 0)]["accuracy"] == 0.5
+    finally:
+        os.umask(umask)
     assert path.read_bytes() == json.dumps(trial(), separators=(",", ":")).encode() + b"\n"
     assert path.stat().st_mode & 0o777 == 0o644
 
