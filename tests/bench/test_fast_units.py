@@ -58,7 +58,7 @@ def layer(used: list[int]) -> tuple[Units, Parameters, nn.Sequential]:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(3, 24), nn.Linear(24, 2))
     parameters = Parameters(model, 0.01)
-    made = Units(parameters, 1, ["0.weight", "0.bias"], ["1.weight"])
+    made = Units(parameters, ["0.weight", "0.bias"], ["1.weight"])
     made.settle(rows(used))
     return made, parameters, model
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +16,7 @@ from bench.engine.fast.graphs import NotFast, edge_list
 from bench.engine.fast.product import Bag, BothWays, Direction, Rows, SparseRows, cheapest_rows, numbered, transpose
 
 TINY = torch.finfo(torch.float32).tiny
-FEW_FEATURES = 16  # up to this width, aggregating the features costs less than picking rows of the weights
+FEW_LABELS = 16  # up to this number, aggregating the features costs less than picking rows of the weights
 
 
 class Pattern:
@@ -47,10 +48,9 @@ class Pattern:
 class ChangingConvolution:
     """The aggregation matrix of one backbone over a pattern, for all layers, with other values each epoch."""
 
-    def __init__(self, kind: Kind, pattern: Pattern) -> None:
+    def __init__(self, kind: Kind, pattern: Pattern, x: Tensor) -> None:
         self.kind, self.nodes, pairs = kind, pattern.nodes, len(pattern.row)
         self.row, self.column = torch.from_numpy(pattern.row), torch.from_numpy(pattern.column)
-        self.offsets = pattern.offsets
         plain = bool((pattern.base == 1).all())
         self.base = None if plain else torch.from_numpy(pattern.base).to(torch.get_default_dtype()).view(-1, 1)
         ones, every = np.ones(pairs), np.arange(pairs)
@@ -68,8 +68,8 @@ class ChangingConvolution:
         self.both_ways = BothWays(
             Direction(self.forward, None, matrix.shape[1], 0), Direction(self.backward, None, self.nodes, 0)
         )
-        self.prepare(torch.ones(pairs, 1))
-        self.use(0)
+        self.first = first_input(pattern, x)
+        self.own = (cheapest_rows(sp.csr_array(x.numpy().astype(np.float64))),) if kind == "sage" else ()
 
     def prepare(self, weights: Tensor) -> None:
         """The values of several epochs at once, from the factor of each pair (pairs x epochs); loops have 1."""
@@ -84,35 +84,78 @@ class ChangingConvolution:
             torch.mul(weights, scale.index_select(0, self.row), out=pairs)
             if self.kind == "gcn":
                 pairs.mul_(scale.index_select(0, self.column))
-        places = (slice(0, -1), self.forward_order, self.backward_order)
-        self.epochs = list(zip(*(values[place].t().contiguous().unbind() for place in places), strict=True))
+        by_epoch = values.t().contiguous()
+        self.forward_values = by_epoch.index_select(1, self.forward_order)
+        self.backward_values = by_epoch.index_select(1, self.backward_order)
+        self.first.prepare(pairs, by_epoch[:, :-1])
 
-    def use(self, epoch: int) -> None:
-        """Take the values of one of the epochs that were prepared."""
-        self.pair_values, self.forward.values, self.backward.values = self.epochs[epoch]
+    def use(self, epoch: int) -> tuple[Rows, ...]:
+        """Take the values of one of the epochs that were prepared; returns the first layer's input with them."""
+        self.forward.values, self.backward.values = self.forward_values[epoch], self.backward_values[epoch]
+        return self.first.use(epoch), *self.own
 
-    def first_input(self, x: Tensor) -> Callable[[], tuple[Rows, ...]]:
-        """What gives Q_1 X anew: one-hot features pick rows of the weights, others are aggregated."""
-        own = (cheapest_rows(sp.csr_array(x.numpy().astype(np.float64))),) if self.kind == "sage" else ()
-        hot = x.nonzero()
-        if x.shape[1] <= FEW_FEATURES or len(hot) != len(x) or not bool((x.sum(dim=1) == 1).all()):
-            pairs = (self.pair_values.numpy(), self.column.numpy(), self.offsets)
-            aggregate = Bag(sp.csr_array(pairs, shape=(self.nodes, self.nodes)))  # scipy sees no shape in no pair
-            return lambda: (aggregate.with_values(self.pair_values)(x), *own)
-        picked = self.picked_input(hot[:, 1].numpy(), x.shape[1])
-        return lambda: (picked(), *own)
 
-    def picked_input(self, label: np.ndarray, channels: int) -> Callable[[], SparseRows]:
-        picked = label[self.column.numpy()]
+class FirstInput(Protocol):
+    """Q_1 X, or what multiplies like it, from the values of the pairs: pairs x epochs, and with a row an epoch."""
+
+    def prepare(self, pairs: Tensor, by_epoch: Tensor) -> None: ...
+
+    def use(self, epoch: int) -> Rows: ...
+
+
+class AnyFeatures:
+    """Aggregated each epoch."""
+
+    def __init__(self, pattern: Pattern, x: Tensor) -> None:
+        self.aggregate, self.x = Bag(pattern.matrix()), x
+
+    def prepare(self, pairs: Tensor, by_epoch: Tensor) -> None:
+        self.values = by_epoch
+
+    def use(self, epoch: int) -> Tensor:
+        return self.aggregate.with_values(self.values[epoch])(self.x)
+
+
+class FewLabels:
+    """One-hot features with few channels: values of the neighbours with a label, added up for all epochs at once."""
+
+    def __init__(self, pattern: Pattern, label: np.ndarray, channels: int) -> None:
+        pairs, places, self.shape = len(pattern.row), pattern.nodes * channels, (pattern.nodes, channels)
+        place = pattern.row * channels + label[pattern.column]
+        self.add_up = Bag(sp.csr_array((np.ones(pairs), (place, np.arange(pairs))), shape=(places, pairs)))
+
+    def prepare(self, pairs: Tensor, by_epoch: Tensor) -> None:
+        self.rows = self.add_up(pairs).t().contiguous().view(-1, *self.shape)
+
+    def use(self, epoch: int) -> Tensor:
+        return self.rows[epoch]
+
+
+class ManyLabels:
+    """One-hot features with many channels: the values weigh the rows of the weights that they pick."""
+
+    def __init__(self, pattern: Pattern, label: np.ndarray, channels: int) -> None:
+        picked = label[pattern.column]
         order = np.argsort(picked, kind="stable")
         ends = np.cumsum(np.bincount(picked, minlength=channels))
-        ones, rows = np.ones(len(picked)), self.row.numpy()
-        matrix = Bag(sp.csr_array((ones, picked, self.offsets), shape=(self.nodes, channels)))
-        turned = Bag(sp.csr_array((ones, rows[order], np.concatenate([[0], ends])), shape=(channels, self.nodes)))
-        aggregated, into = SparseRows(matrix, turned), torch.from_numpy(order)
+        ones, offsets, rows = np.ones(len(picked)), np.concatenate([[0], ends]), pattern.row[order]
+        self.order = torch.from_numpy(order)
+        self.rows = SparseRows(
+            Bag(sp.csr_array((ones, picked, pattern.offsets), shape=(pattern.nodes, channels))),
+            Bag(sp.csr_array((ones, rows, offsets), shape=(channels, pattern.nodes))),
+        )
 
-        def refresh() -> SparseRows:
-            matrix.values, turned.values = self.pair_values, self.pair_values.index_select(0, into)
-            return aggregated
+    def prepare(self, pairs: Tensor, by_epoch: Tensor) -> None:
+        self.values, self.turned_values = by_epoch, by_epoch.index_select(1, self.order)
 
-        return refresh
+    def use(self, epoch: int) -> SparseRows:
+        self.rows.matrix.values, self.rows.transposed.values = self.values[epoch], self.turned_values[epoch]
+        return self.rows
+
+
+def first_input(pattern: Pattern, x: Tensor) -> FirstInput:
+    """The cheapest way to the first layer's input."""
+    if not bool(((x != 0).sum(dim=1) == 1).all()) or not bool((x.sum(dim=1) == 1).all()):
+        return AnyFeatures(pattern, x)
+    labels = FewLabels if x.shape[1] <= FEW_LABELS else ManyLabels
+    return labels(pattern, x.argmax(dim=1).numpy(), x.shape[1])

@@ -216,7 +216,7 @@ class ConvolutionStack:
             if layer.second is None and layer.mask is None:
                 users = above.weight_names if above else ["head.0.weight"]
                 step = SUM_STEP if layer is self.first else STEP
-                layer.units = Units(parameters, layer.rows, [*layer.weight_names, layer.bias_name], users, step)
+                layer.units = Units(parameters, [*layer.weight_names, layer.bias_name], users, step)
 
     @classmethod
     def of(

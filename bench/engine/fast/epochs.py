@@ -32,14 +32,15 @@ from bench.engine.fast.network import Network, Stack
 from bench.engine.fast.parameters import Parameters
 from bench.engine.fast.pooling import KeptPooling, Pooling, kept_pooling, pooling
 from bench.engine.fast.preparing import Prepared
-from bench.engine.fast.product import Rows, cheapest_rows
+from bench.engine.fast.product import cheapest_rows
 from bench.engine.problem import Problem, label_rows, training_set
 from models.backbones import GraphSAGE
 from models.classifier import GraphClassifier
 
 Thinning = DropEdge | DropNode | SoftEdge
 MOST_AHEAD, ENTRIES_AHEAD = 16, 100_000  # epochs that are drawn ahead, and entries that they may have together
-Redraw = Callable[[Generator], None]
+Draw = Callable[[Generator], Tensor]  # the weights of the pairs, pairs x epochs ahead
+Start = Callable[[int], None]  # what else an epoch begins with
 
 
 def steps(
@@ -95,7 +96,7 @@ def leaves_torch_alone(augmenter: Augmenter) -> bool:
 
 
 class Changing:
-    """A network over the trial's graphs whose edges or nodes come and go; `redraw` starts an epoch."""
+    """A network over the trial's graphs whose edges or nodes come and go."""
 
     def __init__(
         self,
@@ -110,56 +111,61 @@ class Changing:
             raise NotFast("edge weights, which attention refuses")
         self.pattern = Pattern(graphs, loops=type(model.backbone) is not GraphSAGE)
         stack, self.weights = changing_stack(model, parameters, graphs, self.pattern, dropout)
+        self.ahead = max(1, min(MOST_AHEAD, ENTRIES_AHEAD // max(1, len(self.pattern.row))))
+        self.turns = itertools.cycle(range(self.ahead))
         name, sizes, width = READOUTS[type(model.readout)], self.pattern.sizes, model.backbone.out_channels
         readout: Pooling
         if isinstance(augmenter, DropNode):
             readout = kept = kept_pooling(name, sizes, augmenter.kept_counts(sizes), width)
-            self.redraw = self.node_redraw(augmenter, kept)
+            self.draw, self.start = self.node_draws(augmenter, kept)
         else:
             readout = pooling(name, sizes, each_alone(self.pattern.nodes), width)
-            self.redraw = self.edge_redraw(augmenter, graphs)
+            self.draw, self.start = self.edge_draws(augmenter, graphs), lambda turn: None
         targets = label_rows(graphs, problem.num_classes)
         self.network = Network(parameters, stack, readout, targets, torch.ones(len(graphs)))
 
-    def edge_redraw(self, augmenter: DropEdge | SoftEdge, graphs: Sequence[Data]) -> Redraw:
-        """DropEdge and SoftEdge: one factor for both directions of an edge; loops keep 1, behind the last edge.
+    def redraw(self, rng: Generator) -> None:
+        """Start an epoch. Some are drawn ahead, in order: the arithmetic of all costs little more than of one."""
+        turn = next(self.turns)
+        if turn == 0:
+            self.weights.prepare(self.draw(rng))
+        self.weights.use(turn)
+        self.start(turn)
 
-        Some epochs are drawn ahead, one after the other as ever: the arithmetic of all costs little more than of one.
-        """
+    def edge_draws(self, augmenter: DropEdge | SoftEdge, graphs: Sequence[Data]) -> Draw:
+        """DropEdge and SoftEdge: one factor for both directions of an edge; loops keep 1, behind the last edge."""
         edges = number_edges(graphs)
         draw = augmenter.draw_kept if isinstance(augmenter, DropEdge) else augmenter.draw_factors
-        ahead = max(1, min(MOST_AHEAD, ENTRIES_AHEAD // max(1, len(self.pattern.row))))
-        factors = torch.ones(ahead, edges.total + 1)
+        factors = torch.ones(self.ahead, edges.total + 1)
         drawn = factors.numpy()[:, :-1]
         numbers = torch.from_numpy(np.append(edges.of_directed, edges.total)[self.pattern.edge])
-        turns = itertools.cycle(range(ahead))
 
-        def redraw(rng: Generator) -> None:
-            turn = next(turns)
-            if turn == 0:
-                for row in drawn:
-                    row[:] = draw(edges, rng)
-                self.weights.prepare(factors.t().contiguous().index_select(0, numbers))
-            self.weights.use(turn)
+        def draw_all(rng: Generator) -> Tensor:
+            for row in drawn:
+                row[:] = draw(edges, rng)
+            return factors.t().contiguous().index_select(0, numbers)
 
-        return redraw
+        return draw_all
 
-    def node_redraw(self, augmenter: DropNode, readout: KeptPooling) -> Redraw:
+    def node_draws(self, augmenter: DropNode, readout: KeptPooling) -> tuple[Draw, Start]:
         """DropNode: a pair counts where both ends stay; a dropped node keeps its loop, and nobody reads its row."""
         row, column = torch.from_numpy(self.pattern.row), torch.from_numpy(self.pattern.column)
-        loops, mask = (row == column).nonzero().view(-1), torch.zeros(self.pattern.nodes)
+        loops = (row == column).nonzero().view(-1)
+        masks = torch.zeros(self.ahead, self.pattern.nodes)
+        nodes: list[Tensor] = []
 
-        def redraw(rng: Generator) -> None:
-            nodes = torch.from_numpy(augmenter.draw_kept(self.pattern.sizes, rng))
-            mask.zero_().index_fill_(0, nodes, 1)
-            weight = mask.index_select(0, row).mul_(mask.index_select(0, column))
-            self.weights.prepare(weight.index_fill_(0, loops, 1).view(-1, 1))
-            self.weights.use(0)
-            readout.keep(nodes, mask)
+        def draw_all(rng: Generator) -> Tensor:
+            nodes[:] = [torch.from_numpy(augmenter.draw_kept(self.pattern.sizes, rng)) for _ in masks]
+            masks.zero_().scatter_(1, torch.stack(nodes), 1)
+            kept = masks.t().contiguous()
+            return kept.index_select(0, row).mul_(kept.index_select(0, column)).index_fill_(0, loops, 1)
+
+        def start(turn: int) -> None:
+            readout.keep(nodes[turn], masks[turn])
             if self.dropout is not None:  # the reference has the rows of these nodes only, in order
-                self.dropout.nodes = nodes.sort().values
+                self.dropout.nodes = nodes[turn].sort().values
 
-        return redraw
+        return draw_all, start
 
 
 def changing_stack(
@@ -181,12 +187,11 @@ def changing_stack(
         ]
         features = cheapest_rows(sp.csr_array(x.numpy().astype(np.float64)))
         return AttentionStack(features, attention), AttentionWeights(entries)
-    convolution = ChangingConvolution(kind, pattern)
-    first = convolution.first_input(x)
+    convolution = ChangingConvolution(kind, pattern, x)
     matrices, width = [convolution.both_ways] * (layers - 1), model.backbone.out_channels
-    stack = ConvolutionStack(kind, parameters, first(), pattern.nodes, matrices, width, dropout)
+    stack = ConvolutionStack(kind, parameters, (), pattern.nodes, matrices, width, dropout)
     stack.leave_out_unused(parameters)
-    return stack, ConvolutionWeights(convolution, first, stack)
+    return stack, ConvolutionWeights(convolution, stack)
 
 
 class PairWeights(Protocol):
@@ -213,14 +218,11 @@ class AttentionWeights:
 class ConvolutionWeights:
     """The values of the aggregation matrix, and the first layer's input with them."""
 
-    def __init__(
-        self, convolution: ChangingConvolution, first: Callable[[], tuple[Rows, ...]], stack: ConvolutionStack
-    ) -> None:
-        self.convolution, self.first, self.stack = convolution, first, stack
+    def __init__(self, convolution: ChangingConvolution, stack: ConvolutionStack) -> None:
+        self.convolution, self.stack = convolution, stack
 
     def prepare(self, weights: Tensor) -> None:
         self.convolution.prepare(weights)
 
     def use(self, epoch: int) -> None:
-        self.convolution.use(epoch)
-        self.stack.first.inputs = self.first()
+        self.stack.first.inputs = self.convolution.use(epoch)

@@ -22,24 +22,26 @@ FIRST_LOOK, LOOK_EVERY = 10, 100
 class Units:
     """The units of one layer: `width` of them, at the front, are looked at; the others give 0 for every node."""
 
-    def __init__(
-        self, parameters: Parameters, rows: int, makers: Sequence[str], users: Sequence[str], step: int = STEP
-    ) -> None:
+    def __init__(self, parameters: Parameters, makers: Sequence[str], users: Sequence[str], step: int = STEP) -> None:
         """`makers`: weights and bias whose last axis they are; `users`: weights that read them, by rows."""
         self.parameters, self.step = parameters, step
         self.places = [(name, -1) for name in makers] + [(name, 0) for name in users]
         self.count = self.width = self.used = parameters.weight[makers[0]].shape[-1]
         self.order = torch.arange(self.count)
-        self.epoch, self.ones = 0, torch.ones(rows)
+        self.epoch, self.sums = 0, torch.empty(self.count)
+        self.sums_array = self.sums.numpy()
         parameters.units.append(self)
 
     def settle(self, output: Tensor) -> Tensor:
         """A ReLU's output with the units that it uses in front, and `width` to match."""
         self.epoch += 1
         look = self.epoch == FIRST_LOOK or self.epoch % LOOK_EVERY == 0
-        if not look and not self.came_back(output):
+        if not look and self.used == self.count:
             return output
-        used = output.sum(dim=0) != 0
+        torch.sum(output, 0, out=self.sums)  # nothing is negative, so the sums tell who is in use
+        if not look and not any(self.sums_array[self.used :]):  # quicker than torch's for a few numbers
+            return output
+        used = self.sums != 0
         if not look:
             used[: self.used] = True  # a unit that comes and goes is moved once between two looks
         count = int(used.sum())
@@ -49,13 +51,6 @@ class Units:
         # Those in use as they stood at first, for the sums' sake; all of them if nothing is won.
         place = self.order + self.count * ~used if self.width < self.count else self.order
         return self.move(torch.argsort(place), output)
-
-    def came_back(self, output: Tensor) -> bool:
-        """Whether a unit behind those in use is not 0 everywhere (nothing is negative, so its sum tells)."""
-        if self.used == self.count:
-            return False
-        sums = torch.mv(output.t()[self.used :], self.ones)
-        return bool(sums.numpy().any())  # quicker than torch's for a few numbers
 
     def restore(self) -> None:
         """Every unit where it stood at first."""
