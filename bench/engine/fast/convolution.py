@@ -63,7 +63,7 @@ class Layer:
         self.whole = self.affine = Affine.of(parameters, self.weight_names, self.bias_name)
         self.second = Linear(parameters, f"{prefix}.{second}") if second else None
         self.output = torch.empty(rows, work.width) if second else torch.empty(0)
-        self.hidden = self.output
+        self.hidden = self.front = self.output  # `front`: the columns of the output that may differ from 0
         self.mask = Mask(dropout, rows, work.width) if dropout else None
         self.units: Units | None = None
         self.work, self.rows, self.below, self.bound = work, rows, below, (0, 0)
@@ -87,7 +87,7 @@ class Layer:
         self.gradient_rows = self.work.rows(0, self.rows, self.width)  # where the layer above writes the gradient
         return True
 
-    def finish(self, before_relu: Tensor) -> Tensor:
+    def finish(self, before_relu: Tensor) -> None:
         if self.second is None:
             self.output = before_relu.relu_()
         else:
@@ -96,14 +96,16 @@ class Layer:
         if self.units is not None:
             self.output = self.units.settle(self.output)
             self.bind()
-        return self.output if self.mask is None else self.mask.forward(self.output)
+        self.front = self.output if self.width == self.work.width else self.output[:, : self.width]
+        if self.mask is not None:
+            self.mask.forward(self.output)
 
     def unfinish(self, gradient: Tensor, out: Tensor) -> Tensor:
         """The gradient before the first ReLU, written to `out`."""
         if self.mask is not None:
             self.mask.backward(gradient)
         if self.second is None:
-            return through_relu(gradient[:, : self.width], self.output[:, : self.width], out)
+            return through_relu(gradient, self.front, out)
         self.second.backward(through_relu(gradient, self.output), self.hidden, out)
         return through_relu(out, self.hidden)
 
@@ -129,8 +131,8 @@ class FirstLayer(Layer):
             self.scratch = self.work.rows(1, self.rows, self.width)
         return changed
 
-    def forward(self) -> Tensor:
-        return self.finish(self.affine.forward(self.inputs, self.before_relu))
+    def forward(self) -> None:
+        self.finish(self.affine.forward(self.inputs, self.before_relu))
 
     def backward(self, gradient: Tensor) -> None:
         self.affine.backward(self.unfinish(gradient, self.scratch), self.inputs)
@@ -160,13 +162,12 @@ class NextLayer(Layer):
             self.spread_back = Half(backward, source)
         return changed
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self) -> None:
         self.bind()
-        x = x[:, : self.inputs_width]
         for weight, place in zip(self.affine.weights, self.places, strict=True):
-            torch.mm(x, weight, out=place)
+            torch.mm(self.under.front, weight, out=place)
         self.bias_place.copy_(self.affine.bias)
-        return self.finish(self.aggregate())
+        self.finish(self.aggregate())
 
     def backward(self, gradient: Tensor) -> Tensor:
         """Weight gradients; returns that of the rows below."""
@@ -174,7 +175,7 @@ class NextLayer(Layer):
         self.unfinish(gradient, self.spread_back.rows)
         spread = self.spread_back()
         affine.bias_gradient.copy_(spread[-1])
-        turned = self.under.output[:, : self.inputs_width].t()
+        turned = self.under.front.t()
         for i, (weight, weight_gradient) in enumerate(zip(affine.turned, affine.weight_gradients, strict=True)):
             part = spread[i * self.before : (i + 1) * self.before]
             torch.mm(turned, part, out=weight_gradient)
@@ -241,13 +242,14 @@ class ConvolutionStack:
 
     def forward(self) -> Tensor:
         """Node embeddings after the last layer."""
-        x = self.first.forward()
+        self.first.forward()
         for layer in self.rest:
-            x = layer.forward(x)
-        return x
+            layer.forward()
+        return self.layers[-1].output
 
     def backward(self, gradient: Tensor) -> None:
         """All weight gradients, from that of the last embeddings (which is overwritten)."""
+        gradient = gradient[:, : self.layers[-1].width]
         for layer in reversed(self.rest):
             gradient = layer.backward(gradient)
         self.first.backward(gradient)

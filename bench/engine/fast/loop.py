@@ -19,8 +19,9 @@ def train(parameters: Parameters, steps: Iterable[tuple[Network, Mixing | None]]
     """One optimiser step for each element of `steps`; returns every loss, raises Diverged as the reference does."""
     losses = torch.zeros(epochs)
     for epoch, (slot, (network, mix)) in enumerate(zip(losses.unbind(0), steps, strict=True)):
-        network.step(slot, mix)
-        parameters.step()
+        with torch.inference_mode():  # calls cost less than without gradients alone
+            network.step(slot, mix)
+            parameters.step()
         if (epoch + 1) % LOOK_EVERY == 0:
             look(losses, epoch + 1 - LOOK_EVERY, epoch + 1)
     look(losses, 0, epochs)

@@ -51,15 +51,16 @@ class TracedMixing:
         self.given = self.mixed = torch.empty(0)
 
     def forward(self, embeddings: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        with torch.enable_grad():
-            self.given = embeddings.detach().requires_grad_()
+        with torch.inference_mode(mode=False):  # which turns gradients on
+            self.given = embeddings.clone().requires_grad_()
             self.mixed, targets = self.mix(self.given, targets)
         if targets.requires_grad:
             raise NotFast("mixed labels that depend on the embeddings")
         return self.mixed.detach(), targets
 
     def backward(self, gradient: Tensor) -> Tensor:
-        return torch.autograd.grad(self.mixed, self.given, gradient)[0]
+        with torch.inference_mode(mode=False):
+            return torch.autograd.grad(self.mixed, self.given, gradient)[0]
 
 
 def draw_mixing(augmenter: EmbeddingAugmenter, graphs: Sequence[Data], rng: Generator, context: Context) -> Mixing:
