@@ -132,6 +132,18 @@ def test_same_weights_with_many_one_hot_labels(
 
 
 @pytest.mark.parametrize("backbone", BACKBONE_NAMES)
+@pytest.mark.parametrize("augmenter", ["none", *EPOCH_METHODS[:2]])
+@pytest.mark.usefixtures("double")
+def test_same_weights_with_real_valued_features(
+    problem: Make, some_graphs: Make, augmenter: str, backbone: str, same_training: Make
+) -> None:
+    graphs = some_graphs(4)
+    for graph in graphs:
+        graph.x = graph.x.cumsum(dim=0) / graph.num_nodes - 0.2
+    same_training(problem(augmenter, graphs, backbone=backbone))
+
+
+@pytest.mark.parametrize("backbone", BACKBONE_NAMES)
 @pytest.mark.usefixtures("double")
 def test_same_weights_with_near_complete_graphs(
     problem: Make, some_graphs: Make, backbone: str, monkeypatch: pytest.MonkeyPatch, same_training: Make

@@ -67,20 +67,11 @@ class Layer:
         self.mask = Mask(dropout, rows, work.width) if dropout else None
         self.units: Units | None = None
         self.work, self.rows, self.below, self.bound = work, rows, below, (0, 0)
-
-    @property
-    def width(self) -> int:
-        """How many of the units may differ from 0."""
-        return self.units.width if self.units else self.work.width
-
-    @property
-    def inputs_width(self) -> int:
-        """How many columns of the layer's input may differ from 0."""
-        return self.below.width if self.below else len(self.whole.weights[0])
+        self.width = work.width  # how many of the units may differ from 0
 
     def bind(self) -> bool:
         """Narrow what follows to the units that are in use, here and below; whether there was anything to do."""
-        widths = self.inputs_width, self.width
+        widths = self.below.width if self.below else len(self.whole.weights[0]), self.width
         if self.bound == widths:
             return False
         self.bound, self.affine = widths, self.whole.front(*widths)
@@ -95,6 +86,7 @@ class Layer:
             self.second.forward(self.hidden, self.output).relu_()
         if self.units is not None:
             self.output = self.units.settle(self.output)
+            self.width = self.units.width
             self.bind()
         self.front = self.output if self.width == self.work.width else self.output[:, : self.width]
         if self.mask is not None:
