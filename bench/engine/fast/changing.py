@@ -51,6 +51,8 @@ class ChangingConvolution:
     def __init__(self, kind: Kind, pattern: Pattern, x: Tensor) -> None:
         self.kind, self.nodes, pairs = kind, pattern.nodes, len(pattern.row)
         self.row, self.column = torch.from_numpy(pattern.row), torch.from_numpy(pattern.column)
+        self.first = first_input(pattern, x)
+        self.own = (cheapest_rows(sp.csr_array(x.numpy().astype(np.float64))),) if kind == "sage" else ()
         plain = bool((pattern.base == 1).all())
         self.base = None if plain else torch.from_numpy(pattern.base).to(torch.get_default_dtype()).view(-1, 1)
         ones, every = np.ones(pairs), np.arange(pairs)
@@ -68,8 +70,6 @@ class ChangingConvolution:
         self.both_ways = BothWays(
             Direction(self.forward, None, matrix.shape[1], 0), Direction(self.backward, None, self.nodes, 0)
         )
-        self.first = first_input(pattern, x)
-        self.own = (cheapest_rows(sp.csr_array(x.numpy().astype(np.float64))),) if kind == "sage" else ()
 
     def prepare(self, weights: Tensor) -> None:
         """The values of several epochs at once, from the factor of each pair (pairs x epochs); loops have 1."""
@@ -120,9 +120,9 @@ class FewLabels:
     """One-hot features with few channels: values of the neighbours with a label, added up for all epochs at once."""
 
     def __init__(self, pattern: Pattern, label: np.ndarray, channels: int) -> None:
-        pairs, places, self.shape = len(pattern.row), pattern.nodes * channels, (pattern.nodes, channels)
-        place = pattern.row * channels + label[pattern.column]
-        self.add_up = Bag(sp.csr_array((np.ones(pairs), (place, np.arange(pairs))), shape=(places, pairs)))
+        self.shape, places = (pattern.nodes, channels), pattern.nodes * channels
+        order, offsets = grouped(pattern.row * channels + label[pattern.column], places)
+        self.add_up = Bag(sp.csr_array((np.ones(len(order)), order, offsets), shape=(places, len(order))))
 
     def prepare(self, pairs: Tensor, by_epoch: Tensor) -> None:
         self.rows = self.add_up(pairs).t().contiguous().view(-1, *self.shape)
@@ -136,9 +136,8 @@ class ManyLabels:
 
     def __init__(self, pattern: Pattern, label: np.ndarray, channels: int) -> None:
         picked = label[pattern.column]
-        order = np.argsort(picked, kind="stable")
-        ends = np.cumsum(np.bincount(picked, minlength=channels))
-        ones, offsets, rows = np.ones(len(picked)), np.concatenate([[0], ends]), pattern.row[order]
+        order, offsets = grouped(picked, channels)
+        ones, rows = np.ones(len(picked)), pattern.row[order]
         self.order = torch.from_numpy(order)
         self.rows = SparseRows(
             Bag(sp.csr_array((ones, picked, pattern.offsets), shape=(pattern.nodes, channels))),
@@ -151,6 +150,11 @@ class ManyLabels:
     def use(self, epoch: int) -> SparseRows:
         self.rows.matrix.values, self.rows.transposed.values = self.values[epoch], self.turned_values[epoch]
         return self.rows
+
+
+def grouped(keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The places of each key among the keys, key after key, and where each one's begin."""
+    return np.argsort(keys, kind="stable"), np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=count))])
 
 
 def first_input(pattern: Pattern, x: Tensor) -> FirstInput:
