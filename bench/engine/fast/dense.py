@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import torch
@@ -27,6 +28,13 @@ class Linear:
         self.weight, self.weight_gradient = parameters.weight[f"{name}.weight"], parameters.gradient[f"{name}.weight"]
         self.bias, self.bias_gradient = parameters.weight[f"{name}.bias"], parameters.gradient[f"{name}.bias"]
         self.turned = self.weight.t()
+
+    def front(self, inputs: int) -> Linear:
+        """For inputs of which only the first ones are given, as the others are 0."""
+        narrow = copy(self)
+        narrow.weight, narrow.weight_gradient = self.weight[:inputs], self.weight_gradient[:inputs]
+        narrow.turned = narrow.weight.t()
+        return narrow
 
     def forward(self, x: Tensor, out: Tensor) -> Tensor:
         return torch.addmm(self.bias, x, self.weight, out=out)

@@ -28,10 +28,12 @@ class Network:
         self, parameters: Parameters, stack: Stack, pooling: Pooling, targets: Tensor, weights: Tensor
     ) -> None:
         self.stack, self.pooling = stack, pooling
-        self.first, self.second = Linear(parameters, "head.0"), Linear(parameters, "head.2")
-        graphs, width, classes = len(targets), self.first.weight.shape[1], targets.shape[1]
+        self.whole = self.first = Linear(parameters, "head.0")
+        self.second = Linear(parameters, "head.2")
+        (width, hidden), (graphs, classes) = self.first.weight.shape, targets.shape
         self.targets, self.weights = targets, weights.view(-1, 1)
-        self.hidden, self.hidden_gradient, self.pooled_gradient = torch.empty(3, graphs, width)
+        self.hidden, self.hidden_gradient = torch.empty(2, graphs, hidden)
+        self.pooled_gradient = torch.empty(graphs, width)
         self.logits = torch.empty(graphs, classes)
         self.set_targets(targets)
 
@@ -42,7 +44,14 @@ class Network:
 
     def forward(self) -> Tensor:
         """Logits of every graph."""
-        return self.head(self.pooling.forward(self.stack.forward()))
+        return self.head(self.pooled())
+
+    def pooled(self) -> Tensor:
+        """One row a graph. The stack may leave out units behind those in use; the head then does without them, too."""
+        rows = self.pooling.forward(self.stack.forward())
+        if rows.shape != self.pooled_gradient.shape:
+            self.first, self.pooled_gradient = self.whole.front(rows.shape[1]), torch.empty_like(rows)
+        return rows
 
     def head(self, pooled: Tensor) -> Tensor:
         self.first.forward(pooled, self.hidden).relu_()
@@ -50,7 +59,7 @@ class Network:
 
     def step(self, loss: Tensor, mix: Mixing | None = None) -> None:
         """Write the loss to the scalar `loss` and its gradients to the parameters."""
-        pooled = self.pooling.forward(self.stack.forward())
+        pooled = self.pooled()
         if mix is None:
             gradient = self.head_step(pooled, loss)
         else:

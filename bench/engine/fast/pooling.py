@@ -40,15 +40,17 @@ class MaxPooling:
     def __init__(self, matrix: sp.csr_array, width: int) -> None:
         self.index = torch.from_numpy(matrix.indices.astype(np.int64))
         self.offsets = torch.from_numpy(matrix.indptr.astype(np.int64))
-        self.gradient = torch.empty(matrix.shape[1], width)
-        self.taken = self.index
+        self.gradient = torch.empty(matrix.shape[1] * width)
+        self.rows, self.taken = matrix.shape[1], self.index
 
     def forward(self, rows: Tensor) -> Tensor:
         largest, _, _, self.taken = torch.embedding_bag(rows, self.index, self.offsets, False, 2, False, None, True)
         return largest
 
     def backward(self, gradient: Tensor) -> Tensor:
-        return self.gradient.zero_().scatter_add_(0, self.taken, gradient)
+        width = gradient.shape[1]
+        rows = self.gradient[: self.rows * width].view(self.rows, width)
+        return rows.zero_().scatter_add_(0, self.taken, gradient)
 
 
 class KeptWeightedPooling(WeightedPooling):
