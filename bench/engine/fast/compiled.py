@@ -17,7 +17,6 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import cast
 
 import platformdirs
 import torch
@@ -29,10 +28,9 @@ BUILD_SECONDS = 60
 
 
 class Sums(ctypes.Structure):
-    """`Sums` of rows.c; an instance stays with the tensors that it points to."""
+    """What rows.c calls so; whoever makes one keeps the tensors that it points to."""
 
     _fields_ = (
-        ("first", ctypes.c_void_p),
         ("rows", ctypes.c_int64),
         ("width", ctypes.c_int64),
         ("index", ctypes.c_void_p),
@@ -42,13 +40,24 @@ class Sums(ctypes.Structure):
         ("table_stride", ctypes.c_int64),
         ("out", ctypes.c_void_p),
         ("out_stride", ctypes.c_int64),
-        ("used", ctypes.c_int64),
-        ("seen", ctypes.c_void_p),
+        ("first", ctypes.c_void_p),
     )
 
 
-class Spread(ctypes.Structure):
-    """`Spread` of rows.c."""
+class Forward(ctypes.Structure):
+    """What rows.c calls so."""
+
+    _fields_ = (
+        ("sums", Sums),
+        ("used", ctypes.c_int64),
+        ("seen", ctypes.c_void_p),
+        ("bias", ctypes.c_void_p),
+        ("bias_row", ctypes.c_void_p),
+    )
+
+
+class Backward(ctypes.Structure):
+    """What rows.c calls so."""
 
     _fields_ = (
         ("sums", Sums),
@@ -66,16 +75,14 @@ class Compiled:
 
     def __init__(self, path: Path) -> None:
         library = ctypes.CDLL(str(path))
-        self.row_sums = function_of(library, "row_sums")
-        self.relu_of_row_sums = function_of(library, "relu_of_row_sums")
-        self.relu_of_rows = function_of(library, "relu_of_rows")
-        self.row_sums_through_relu = function_of(library, "row_sums_through_relu")
-
-
-def function_of(library: ctypes.CDLL, name: str) -> Callable[[int], int]:
-    function = getattr(library, name)
-    function.argtypes = [ctypes.c_void_p]
-    return cast(Callable[[int], int], function)
+        for function in (library.relu_of_row_sums, library.relu_of_rows):
+            function.argtypes = [ctypes.c_void_p]
+        for function in (library.row_sums, library.row_sums_through_relu):
+            function.argtypes, function.restype = [ctypes.c_void_p], None
+        self.row_sums: Callable[[int], None] = library.row_sums
+        self.relu_of_row_sums: Callable[[int], int] = library.relu_of_row_sums
+        self.relu_of_rows: Callable[[int], int] = library.relu_of_rows
+        self.row_sums_through_relu: Callable[[int], None] = library.row_sums_through_relu
 
 
 @cache

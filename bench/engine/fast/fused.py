@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from bench.engine.fast.compiled import Compiled, Spread, Sums
+from bench.engine.fast.compiled import Backward, Compiled, Forward, Sums
 from bench.engine.fast.product import Bag, Half
 
 
@@ -16,20 +16,21 @@ class ReluForward:
     """The columns of a ReLU that are in use, by themselves; the others are made, looked at and left out."""
 
     def __init__(self, function: Callable[[int], int], sums: Sums, rows: int, width: int) -> None:
-        self.function, self.sums, self.address = function, sums, ctypes.addressof(sums)
         self.rows, self.place, self.seen = rows, torch.empty(rows * width), torch.empty(width, dtype=torch.int32)
-        sums.rows, sums.width, sums.out, sums.seen = rows, width, self.place.data_ptr(), self.seen.data_ptr()
+        sums.rows, sums.width, sums.out = rows, width, self.place.data_ptr()
+        self.call = Forward(sums=sums, seen=self.seen.data_ptr())
+        self.sums = self.call.sums
+        self.function, self.address = function, ctypes.addressof(self.call)
         self.narrow(width)
 
     def narrow(self, width: int) -> None:
         """From now on, the first `width` columns."""
         self.front = self.place[: self.rows * width].view(self.rows, width)
-        self.turned = self.front.t()
         self.sums.out_stride = width
 
     def done(self, used: int) -> bool:
         """Write `front`; not done if any column from `used` on differs from 0."""
-        self.sums.used = used
+        self.call.used = used
         return not self.function(self.address)
 
 
@@ -37,18 +38,18 @@ class RowsForward(ReluForward):
     """Of rows as they are."""
 
     def __init__(self, compiled: Compiled, before_relu: Tensor) -> None:
-        rows, width = before_relu.shape
-        self.before_relu = before_relu  # which the sums point to
+        self.before_relu, (rows, width) = before_relu, before_relu.shape
         sums = Sums(table=before_relu.data_ptr(), table_stride=width)
         super().__init__(compiled.relu_of_rows, sums, rows, width)
 
 
 class SumsForward(ReluForward):
-    """Of a sparse product."""
+    """Of a sparse product and the bias, which `bias_row` of its table hands out."""
 
-    def __init__(self, compiled: Compiled, half: Half, rows: int, width: int) -> None:
-        self.half, self.before = half, first_sums(half)
-        super().__init__(compiled.relu_of_row_sums, sums_over(half.main, half.source, self.before), rows, width)
+    def __init__(self, compiled: Compiled, half: Half, rows: int, bias: Tensor, bias_row: Tensor) -> None:
+        self.half, self.first, self.bias = half, first_sums(half), bias
+        super().__init__(compiled.relu_of_row_sums, sums_over(half.main, half.source, self.first), rows, len(bias))
+        self.call.bias, self.call.bias_row = bias.data_ptr(), bias_row.data_ptr()
 
     def done(self, used: int) -> bool:
         self.sums.values = self.half.main.values.data_ptr()
@@ -59,30 +60,31 @@ class ReluBackward:
     """The gradient before a ReLU, and what the transposed product makes of it."""
 
     def __init__(self, compiled: Compiled, half: Half, out: Tensor, bias_gradient: Tensor) -> None:
-        self.half, self.before, self.out, self.bias_gradient = half, first_sums(half), out, bias_gradient
-        sums = sums_over(half.main, half.source, self.before)
-        sums.rows, sums.width, sums.out, sums.out_stride = len(out), out.shape[1], out.data_ptr(), out.stride(0)
-        self.spread = Spread(sums=sums, nodes=len(half.rows), last=bias_gradient.data_ptr())
-        self.function, self.address = compiled.row_sums_through_relu, ctypes.addressof(self.spread)
+        self.half, self.first, self.out, self.bias_gradient = half, first_sums(half), out, bias_gradient
+        sums = sums_over(half.main, half.source, self.first)
+        sums.rows, sums.width, sums.out, sums.out_stride = *out.shape, out.data_ptr(), out.stride(0)
+        self.call = Backward(sums=sums, nodes=len(half.rows), last=bias_gradient.data_ptr())
+        self.sums = self.call.sums
+        self.function, self.address = compiled.row_sums_through_relu, ctypes.addressof(self.call)
 
     def __call__(self, gradient: Tensor, output: Tensor) -> None:
-        """From the gradient of a ReLU that gave `output`; but for the bias, the result is in `out`."""
-        spread = self.spread
-        spread.sums.values = self.half.main.values.data_ptr()
-        spread.gradient, spread.gradient_stride = gradient.data_ptr(), gradient.stride(0)
-        spread.output, spread.output_stride = output.data_ptr(), output.stride(0)
+        """From the gradient of a ReLU that gave `output` to `out`, and the bias's to its place."""
+        call = self.call
+        self.sums.values = self.half.main.values.data_ptr()
+        call.gradient, call.gradient_stride = gradient.data_ptr(), gradient.stride(0)
+        call.output, call.output_stride = output.data_ptr(), output.stride(0)
         self.function(self.address)
 
 
 def sums_over(bag: Bag, table: Tensor, first: Sums | None = None) -> Sums:
     """What `bag` adds up from a table; the caller says where to."""
     return Sums(
-        first=ctypes.addressof(first) if first else None,
         index=bag.index.data_ptr(),
         offsets=bag.offsets.data_ptr(),
         values=bag.values.data_ptr(),
         table=table.data_ptr(),
         table_stride=table.stride(0),
+        first=ctypes.addressof(first) if first else None,
     )
 
 

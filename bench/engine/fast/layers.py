@@ -152,10 +152,10 @@ class NextLayer(Layer):
         source = work.rows(1, columns + matrix.forward.sums, work.width)
         self.aggregate = Half(matrix.forward, source)
         self.places = list(source[: columns - 1].split(self.before))
-        self.bias_place = source[columns - 1]
+        self.bias_row = source[columns - 1]
         self.functions = usable(dropout)
         if self.functions is not None:
-            self.relu = SumsForward(self.functions, self.aggregate, rows, work.width)
+            self.relu = SumsForward(self.functions, self.aggregate, rows, self.whole.bias, self.bias_row)
         self.bind()
 
     def bind(self) -> bool:
@@ -174,8 +174,11 @@ class NextLayer(Layer):
         self.bind()
         for weight, place in zip(self.affine.weights, self.places, strict=True):
             torch.mm(self.under.front, weight, out=place)
-        self.bias_place.copy_(self.affine.bias)
-        self.finish(self.aggregate)
+        self.finish(self.before_relu)
+
+    def before_relu(self) -> Tensor:
+        self.bias_row.copy_(self.affine.bias)
+        return self.aggregate()
 
     def backward(self, gradient: Tensor) -> Tensor:
         """Weight gradients; returns that of the rows below."""

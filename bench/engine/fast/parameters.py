@@ -28,17 +28,18 @@ class Parameters:
         for _, parameter in named:
             starts.append(end)
             end += math.ceil(parameter.numel() / ALIGN) * ALIGN
-        self.flat, self.flat_gradient, self.mean, self.square = (torch.zeros(end) for _ in range(4))
+        self.state, self.flat_gradient = torch.zeros(3, end), torch.zeros(end)
+        self.flat, self.mean, self.square = self.state
         self.steps, self.one = torch.zeros(()), torch.ones(())
         self.weight: dict[str, Tensor] = {}
         self.gradient: dict[str, Tensor] = {}
-        self.moments: dict[str, tuple[Tensor, Tensor]] = {}
+        self.with_moments: dict[str, Tensor] = {}  # each weight, its mean and its square
         self.units: list[Reordered] = []  # those that do not stand as the model has them
         for start, (name, parameter) in zip(starts, named, strict=True):
             place, shape = slice(start, start + parameter.numel()), turned(parameter).shape
             self.weight[name] = self.flat[place].view(shape)
             self.gradient[name] = self.flat_gradient[place].view(shape)
-            self.moments[name] = self.mean[place].view(shape), self.square[place].view(shape)
+            self.with_moments[name] = self.state[:, place].view(3, *shape)
             self.weight[name].copy_(turned(parameter))
 
     def step(self) -> None:
@@ -62,8 +63,8 @@ class Parameters:
 
     def reorder(self, name: str, axis: int, order: Tensor) -> None:
         """Rows or columns of a weight in another order, with all that Adam knows about them."""
-        for part in (self.weight[name], *self.moments[name]):
-            part.copy_(part.index_select(axis, order))
+        every = self.with_moments[name]
+        every.copy_(every.index_select(axis if axis < 0 else axis + 1, order))
 
     def store(self, model: nn.Module) -> None:
         """Write the weights back to the model."""

@@ -1,35 +1,49 @@
-/* Sums of weighted rows, alone or with a ReLU behind them; `compiled.py` builds and calls this.
+/* Sums of weighted rows, alone or with a ReLU before or behind them; `compiled.py` builds this, `fused.py` calls it.
 
 Every sum adds one product after the other with fused multiply-adds, as torch's `embedding_bag` does, so both give the
 same bits. Zeros and numbers that are not finite pass as they do there. */
 
 #include <immintrin.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { LANES = 8 };
 
 typedef struct Sums {
-    const struct Sums *first; /* sums to be made before, if any: rows of this one's table */
     int64_t rows, width;
     const int32_t *index, *offsets; /* row i adds up values[e] * table[index[e]], offsets[i] <= e < offsets[i + 1] */
     const float *values, *table;
     int64_t table_stride;
     float *out;
-    int64_t out_stride; /* with a ReLU it may be less than `width`: a row then ends where the next one begins */
-    int64_t used;       /* with a ReLU: the columns from here on are expected to be 0 everywhere */
-    int32_t *seen;      /* with a ReLU: `width` numbers of scratch */
+    int64_t out_stride;
+    const struct Sums *first; /* if any: sums to be made before, rows of this one's table */
 } Sums;
 
-void row_sums(const Sums *s);
+typedef struct {
+    Sums sums;       /* `out_stride` may be less than `width`: a row then ends where the next one begins */
+    int64_t used;    /* the columns from here on are expected to be 0 in every row */
+    int32_t *seen;   /* `width` numbers of scratch: the bits of all that was seen in these columns */
+    const float *bias;
+    float *bias_row; /* of the table */
+} Forward;
 
-/* `vectors` of them, from column j on, of the row that adds up the entries from `start` to `end`. */
+typedef struct {
+    Sums sums;                      /* over the gradient before the ReLU, which is written to its table */
+    int64_t nodes;                  /* rows of the gradient */
+    const float *gradient, *output; /* of the ReLU */
+    int64_t gradient_stride, output_stride;
+    float *last;                    /* where the last of the sums goes, too: the gradient of the bias */
+} Backward;
+
 #define INLINE static inline __attribute__((always_inline))
-INLINE void block(const Sums *s, int32_t start, int32_t end, int64_t j, float *out, int vectors, int relu) {
+
+/* Columns j to j + vectors * LANES of the row that adds up the entries from `start` to `end`. */
+INLINE void part(const Sums *s, int64_t start, int64_t end, int64_t j, float *out, int vectors, const Forward *relu) {
     __m256 sum[8];
 #pragma GCC unroll 8
     for (int n = 0; n < vectors; n++)
         sum[n] = _mm256_setzero_ps();
-    for (int32_t e = start; e < end; e++) {
+    for (int64_t e = start; e < end; e++) {
         const float *row = s->table + s->index[e] * s->table_stride + j;
         const __m256 value = _mm256_set1_ps(s->values[e]);
 #pragma GCC unroll 8
@@ -38,100 +52,100 @@ INLINE void block(const Sums *s, int32_t start, int32_t end, int64_t j, float *o
     }
 #pragma GCC unroll 8
     for (int n = 0; n < vectors; n++) {
-        if (relu) {
-            __m256i *seen = (__m256i *)(s->seen + j + n * LANES);
+        if (relu)
             sum[n] = _mm256_max_ps(_mm256_setzero_ps(), sum[n]); /* in this order a NaN stays one */
+        if (relu && j + (n + 1) * LANES > relu->used) {
+            __m256i *seen = (__m256i *)(relu->seen + j + n * LANES);
             _mm256_storeu_si256(seen, _mm256_or_si256(_mm256_loadu_si256(seen), _mm256_castps_si256(sum[n])));
         }
         _mm256_storeu_ps(out + j + n * LANES, sum[n]);
     }
 }
 
-INLINE void all_rows(const Sums *given, int relu) {
-    const Sums s = *given; /* nothing that is written can change it */
-    if (s.first)
-        row_sums(s.first);
+INLINE void all_rows(const Sums s, const Forward *relu) {
     for (int64_t i = 0; i < s.rows; i++) {
-        const int32_t start = s.offsets[i], end = s.offsets[i + 1];
+        const int64_t start = s.offsets[i], end = s.offsets[i + 1];
         float *out = s.out + i * s.out_stride;
         int64_t j = 0;
         for (; j + 8 * LANES <= s.width; j += 8 * LANES)
-            block(&s, start, end, j, out, 8, relu);
-        for (; j + 4 * LANES <= s.width; j += 4 * LANES)
-            block(&s, start, end, j, out, 4, relu);
-        for (; j + LANES <= s.width; j += LANES)
-            block(&s, start, end, j, out, 1, relu);
-        for (; j < s.width; j++) {
+            part(&s, start, end, j, out, 8, relu);
+        const int64_t rest = (s.width - j) / LANES;
+        switch (rest) { /* a constant keeps the sums in registers */
+        case 7: part(&s, start, end, j, out, 7, relu); break;
+        case 6: part(&s, start, end, j, out, 6, relu); break;
+        case 5: part(&s, start, end, j, out, 5, relu); break;
+        case 4: part(&s, start, end, j, out, 4, relu); break;
+        case 3: part(&s, start, end, j, out, 3, relu); break;
+        case 2: part(&s, start, end, j, out, 2, relu); break;
+        case 1: part(&s, start, end, j, out, 1, relu); break;
+        }
+        for (j += rest * LANES; j < s.width; j++) {
             float sum = 0;
-            for (int32_t e = start; e < end; e++)
+            for (int64_t e = start; e < end; e++)
                 sum = __builtin_fmaf(s.values[e], s.table[s.index[e] * s.table_stride + j], sum);
             if (relu) {
                 sum = sum < 0 ? 0 : sum;
-                s.seen[j] |= sum != 0;
+                relu->seen[j] |= sum != 0;
             }
             out[j] = sum;
         }
     }
 }
 
-void row_sums(const Sums *s) { all_rows(s, 0); }
+void row_sums(const Sums *s) {
+    if (s->first)
+        row_sums(s->first);
+    all_rows(*s, 0);
+}
 
-/* Whether a column that was expected to be 0 is not. */
-static int came_back(const Sums *s) {
-    for (int64_t j = s->used; j < s->width; j++)
-        if (s->seen[j] & INT32_MAX) /* but for the sign of a zero */
+/* Whether a column that was expected to be 0 is not, but for the sign of a zero. */
+static int came_back(const Forward *f) {
+    for (int64_t j = f->used; j < f->sums.width; j++)
+        if (f->seen[j] & INT32_MAX)
             return 1;
     return 0;
 }
 
-static void forget(const Sums *s) {
-    for (int64_t j = 0; j < s->width; j++)
-        s->seen[j] = 0;
+/* ReLU(sums); the result is of no use if a column came back. */
+int relu_of_row_sums(const Forward *given) {
+    const Forward f = *given; /* nothing that is written can change it */
+    memcpy(f.bias_row, f.bias, f.sums.width * sizeof(float));
+    memset(f.seen, 0, f.sums.width * sizeof(int32_t));
+    if (f.sums.first)
+        row_sums(f.sums.first);
+    all_rows(f.sums, &f);
+    return came_back(&f);
 }
 
-int relu_of_row_sums(const Sums *s) {
-    forget(s);
-    all_rows(s, 1);
-    return came_back(s);
-}
-
-/* The rows of the table itself instead of sums. */
-int relu_of_rows(const Sums *given) {
-    const Sums s = *given;
-    forget(&s);
-    for (int64_t i = 0; i < s.rows; i++) {
-        const float *row = s.table + i * s.table_stride;
-        float *restrict out = s.out + i * s.out_stride;
-        int32_t *restrict seen = s.seen;
-        for (int64_t j = 0; j < s.width; j++) {
+/* ReLU(table), row by row; nothing is added up. */
+int relu_of_rows(const Forward *given) {
+    const Forward f = *given;
+    memset(f.seen, 0, f.sums.width * sizeof(int32_t));
+    for (int64_t i = 0; i < f.sums.rows; i++) {
+        const float *row = f.sums.table + i * f.sums.table_stride;
+        float *restrict out = f.sums.out + i * f.sums.out_stride;
+        int32_t *restrict seen = f.seen;
+        for (int64_t j = 0; j < f.sums.width; j++) {
             const float value = row[j] < 0 ? 0 : row[j];
             out[j] = value;
             seen[j] |= value != 0;
         }
     }
-    return came_back(&s);
+    return came_back(&f);
 }
 
-typedef struct {
-    Sums sums;        /* over the gradient before a ReLU, which is written to its table */
-    int64_t nodes;    /* rows of the gradient */
-    const float *gradient, *output; /* of the ReLU */
-    int64_t gradient_stride, output_stride;
-    float *last;      /* where the last of the sums goes: the gradient of the bias */
-} Spread;
-
-void row_sums_through_relu(const Spread *s) {
-    const int64_t width = s->sums.width;
-    const float *gradient = s->gradient, *output = s->output;
-    float *masked = (float *)s->sums.table;
-    for (int64_t i = 0; i < s->nodes; i++, masked += width) {
+/* Sums over the gradient before a ReLU. */
+void row_sums_through_relu(const Backward *b) {
+    const int64_t width = b->sums.width;
+    const float *gradient = b->gradient, *output = b->output;
+    float *before = (float *)b->sums.table;
+    for (int64_t i = 0; i < b->nodes; i++) {
         for (int64_t j = 0; j < width; j++)
-            masked[j] = output[j] <= 0 ? 0 : gradient[j];
-        gradient += s->gradient_stride;
-        output += s->output_stride;
+            before[j] = output[j] <= 0 ? 0 : gradient[j];
+        before += b->sums.table_stride;
+        gradient += b->gradient_stride;
+        output += b->output_stride;
     }
-    row_sums(&s->sums);
-    const float *row = s->sums.out + (s->sums.rows - 1) * s->sums.out_stride;
-    for (int64_t j = 0; j < width; j++)
-        s->last[j] = row[j];
+    row_sums(&b->sums);
+    memcpy(b->last, b->sums.out + (b->sums.rows - 1) * b->sums.out_stride, width * sizeof(float));
 }
