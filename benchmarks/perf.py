@@ -21,6 +21,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.cells import Cell, Trial, preset
+from bench.engine.fast.compiled import compiled_or_reason
 from bench.engine.fast.engine import FastEngine
 from bench.engine.problem import Engine, Fitted, Problem
 from bench.engine.reference import ReferenceEngine
@@ -257,7 +258,9 @@ def main() -> None:
         row.memory = None if options.no_memory else peak_memory(cell, options)
         rows.append(row)
         print(line(row, options.rate), flush=True)
-    print(f"\nmatrix products on this core: {options.rate / 1e9:.0f} GFLOP/s")
+    found = compiled_or_reason()
+    print(f"\ncompiled sums: {f'none, {found}' if isinstance(found, str) else 'yes'}")
+    print(f"matrix products on this core: {options.rate / 1e9:.0f} GFLOP/s")
     two_jobs(rows[0].cell, options)
     if options.growth:
         options.slow_epochs = 0

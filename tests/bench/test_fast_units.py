@@ -25,8 +25,8 @@ def widths(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
     settle = Units.settle
 
-    def watched(self: Units, output: torch.Tensor) -> torch.Tensor:
-        settled = settle(self, output)
+    def watched(self: Units, output: torch.Tensor, look: bool) -> torch.Tensor:
+        settled = settle(self, output, look)
         seen.append(self.width)
         assert not settled[:, self.used :].any()
         used = self.order[: self.used].tolist()
@@ -59,7 +59,7 @@ def layer(used: list[int]) -> tuple[Units, Parameters, nn.Sequential]:
     model = nn.Sequential(nn.Linear(3, 24), nn.Linear(24, 2))
     parameters = Parameters(model, 0.01)
     made = Units(parameters, ["0.weight", "0.bias"], ["1.weight"])
-    made.settle(rows(used))
+    made.settle(rows(used), look=True)
     return made, parameters, model
 
 
@@ -68,8 +68,7 @@ def rows(used: list[int]) -> torch.Tensor:
     return torch.zeros(1, 24).index_fill_(1, torch.tensor(used), 1.0)
 
 
-def test_units_in_use_stand_in_front_in_their_old_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(units, "LOOK_EVERY", 1)
+def test_units_in_use_stand_in_front_in_their_old_order() -> None:
     made, parameters, model = layer([20, 3, 7])
     assert (made.used, made.width) == (3, 16)
     assert made.order[:4].tolist() == [3, 7, 20, 0]
@@ -77,38 +76,31 @@ def test_units_in_use_stand_in_front_in_their_old_order(monkeypatch: pytest.Monk
     assert torch.equal(parameters.weight["1.weight"], model[1].weight.t()[made.order])
 
 
-def test_a_unit_that_comes_back_is_seen_at_once_also_where_it_needs_no_more_room(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(units, "LOOK_EVERY", 1)
+def test_a_unit_that_comes_back_is_seen_at_once_also_where_it_needs_no_more_room() -> None:
     made, _, _ = layer([3, 7, 20])
-    monkeypatch.setattr(units, "LOOK_EVERY", 100)
     assert made.order[3] == 0  # within the 16 that count, behind the three in use
-    settled = made.settle(rows([0, 1, 2, 3]))
+    settled = made.settle(rows([0, 1, 2, 3]), look=False)
     assert made.order[:4].tolist() == [0, 3, 7, 20]
     assert settled[0, :4].tolist() == [1.0] * 4 and made.width == 16
-    assert torch.equal(made.settle(settled), settled)
+    assert torch.equal(made.settle(settled, look=False), settled)
 
 
-def test_all_units_in_use_stand_as_they_stood(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(units, "LOOK_EVERY", 1)
+def test_all_units_in_use_stand_as_they_stood() -> None:
     made, _, _ = layer([3, 7, 20])
-    made.settle(torch.ones(1, 24))
+    made.settle(torch.ones(1, 24), look=True)
     assert made.order.tolist() == list(range(24)) and made.width == made.used == 24
 
 
-def test_a_stored_model_has_its_own_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(units, "LOOK_EVERY", 1)
+def test_a_stored_model_has_its_own_order() -> None:
     _, parameters, model = layer([3, 7, 20])
     before = {name: value.clone() for name, value in model.state_dict().items()}
     parameters.store(model)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
-def test_adam_keeps_what_it_knows_of_each_unit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(units, "LOOK_EVERY", 1)
+def test_adam_keeps_what_it_knows_of_each_unit() -> None:
     made, parameters, _ = layer(list(range(24)))
     parameters.mean.copy_(torch.arange(len(parameters.mean)))
-    mean = parameters.moments["0.bias"][0].clone()
-    made.settle(rows([5]))
-    assert torch.equal(parameters.moments["0.bias"][0], mean[made.order])
+    mean = parameters.with_moments["0.bias"][1].clone()
+    made.settle(rows([5]), look=True)
+    assert torch.equal(parameters.with_moments["0.bias"][1], mean[made.order])

@@ -85,17 +85,25 @@ class Compiled:
         self.row_sums_through_relu: Callable[[int], None] = library.row_sums_through_relu
 
 
-@cache
 def compiled() -> Compiled | None:
     """The compiled functions, None where torch has to do without them."""
+    found = compiled_or_reason()
+    return found if isinstance(found, Compiled) else None
+
+
+@cache
+def compiled_or_reason() -> Compiled | str:
+    """The compiled functions, or why there are none."""
     compiler = os.environ.get(COMPILER_VARIABLE, "cc")
-    if compiler == "none" or torch.backends.cpu.get_cpu_capability() not in ("AVX2", "AVX512"):
-        return None
+    if compiler == "none":
+        return f"{COMPILER_VARIABLE}=none"
+    if (capability := torch.backends.cpu.get_cpu_capability()) not in ("AVX2", "AVX512"):
+        return f"the processor has {capability}, not AVX2"
     try:
         found = kept_or_built(compiler)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return found if same_bits(found) else None
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"the C compiler does not do it: {error}"
+    return found if same_bits(found) else "its sums differ from torch's in the last bits"
 
 
 def kept_or_built(compiler: str) -> Compiled:

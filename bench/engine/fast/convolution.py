@@ -36,11 +36,8 @@ class ConvolutionStack:
         width: int,
         dropout: Dropout | None,
     ) -> None:
-        work = Workspace(width)
-        work.reserve(first_rows)
-        for matrix in matrices:
-            for way in (matrix.forward, matrix.backward):
-                work.reserve(way.columns + way.sums)
+        ways = [way for matrix in matrices for way in (matrix.forward, matrix.backward)]
+        work = Workspace(width, max([first_rows, *(way.columns + way.sums for way in ways)]))
         self.first = FirstLayer(kind, parameters, first, first_rows, work, dropout)
         self.layers: list[Layer] = [self.first]
         self.rest: list[NextLayer] = []

@@ -25,15 +25,15 @@ NAMES: dict[Kind, tuple[list[str], str, str | None]] = {
 
 
 class Workspace:
-    """Buffers that the layers use one after another, each as large as the largest asks for."""
+    """Buffers that the layers use one after another, each made when it is first asked for."""
 
-    def __init__(self, width: int) -> None:
-        self.width, self.flat = width, [torch.empty(0) for _ in range(3)]
-
-    def reserve(self, rows: int) -> None:
-        self.flat = [flat if len(flat) >= rows * self.width else torch.empty(rows * self.width) for flat in self.flat]
+    def __init__(self, width: int, most_rows: int) -> None:
+        self.width, self.size = width, most_rows * width
+        self.flat: dict[int, Tensor] = {}
 
     def rows(self, which: int, count: int, width: int) -> Tensor:
+        if which not in self.flat:
+            self.flat[which] = torch.empty(self.size)
         return self.flat[which][: count * width].view(count, width)
 
 
@@ -83,7 +83,7 @@ class Layer:
         else:
             hidden = make().relu_()
             if units is not None:
-                hidden = units.settle(hidden)
+                hidden = units.settle(hidden, look)
                 self.width = units.width
                 self.bind()
         if self.second is None:

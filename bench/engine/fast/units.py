@@ -28,19 +28,17 @@ class Units:
         self.places = [(name, -1) for name in makers] + [(name, 0) for name in users]
         self.count = self.width = self.used = parameters.weight[makers[0]].shape[-1]
         self.order = torch.arange(self.count)
-        self.epoch, self.looks, self.sums = 0, False, torch.empty(self.count)
+        self.epoch, self.sums = 0, torch.empty(self.count)
         self.sums_array = self.sums.numpy()
         parameters.units.append(self)
 
     def look_now(self) -> bool:
         """Begin an epoch: whether it is one of the looks."""
         self.epoch += 1
-        self.looks = self.epoch == FIRST_LOOK or self.epoch % LOOK_EVERY == 0
-        return self.looks
+        return self.epoch == FIRST_LOOK or self.epoch % LOOK_EVERY == 0
 
-    def settle(self, output: Tensor) -> Tensor:
+    def settle(self, output: Tensor, look: bool) -> Tensor:
         """A ReLU's output with the units that it uses in front, and `width` to match."""
-        look = self.looks
         if not look and self.used == self.count:
             return output
         torch.sum(output, 0, out=self.sums)  # nothing is negative, so the sums tell who is in use
