@@ -12,7 +12,7 @@ from bench.engine.fast.mixing import Mixing
 from bench.engine.fast.parameters import Parameters
 from bench.engine.fast.pooling import Pooling
 
-log_softmax_backward = torch.ops.aten._log_softmax_backward_data
+log_softmax_backward = torch._log_softmax_backward_data
 
 
 class Stack(Protocol):
