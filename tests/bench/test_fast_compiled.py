@@ -18,7 +18,7 @@ from bench.engine.fast import compiled as building
 from bench.engine.fast import engine as fast
 from bench.engine.fast import layers, units
 from bench.engine.fast.compiled import Compiled, compiled_or_reason
-from bench.engine.fast.fused import ReluBackward, RowsForward, SumsForward
+from bench.engine.fast.fused import ReluBackward, ReluForward, RowsForward, SumsForward
 from bench.engine.fast.product import Bag, Direction, Half
 
 Make = Callable[..., Any]
@@ -40,18 +40,44 @@ def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_compiled
 @pytest.mark.usefixtures("looks_often")
+@pytest.mark.parametrize("labels", [0, 40])
 @pytest.mark.parametrize("readout", ["mean", "max"])
 @pytest.mark.parametrize("backbone", ["gcn", "gcn:width=30", "gin", "sage", "gcn:dropout=0.5"])
 @pytest.mark.parametrize("method", ["none", "dropedge", "dropnode", "softedge", "m-mixup", "gdm-complete"])
 def test_a_trial_has_the_same_bits_without(
-    problem: Make, weights: Make, monkeypatch: pytest.MonkeyPatch, method: str, backbone: str, readout: str
+    problem: Make,
+    some_graphs: Make,
+    weights: Make,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    backbone: str,
+    readout: str,
+    labels: int,
 ) -> None:
     def trained() -> torch.Tensor:
-        return weights(fast.fit_fast(problem(method, backbone=backbone, readout=readout, epochs=60)))
+        task = problem(method, some_graphs(3, one_hot=labels), backbone=backbone, readout=readout, epochs=60)
+        return weights(fast.fit_fast(task))
 
     with_compiled = trained()
     monkeypatch.setattr(layers, "compiled", lambda: None)
     assert torch.equal(with_compiled, trained())
+
+
+@needs_compiled
+@pytest.mark.parametrize(("backbone", "share"), [("gcn", 1.0), ("gin", 0.75), ("gcn:dropout=0.5", 0.0)])
+def test_trials_use_them_in_every_epoch_but_the_looks(
+    problem: Make, monkeypatch: pytest.MonkeyPatch, backbone: str, share: float
+) -> None:
+    finished: list[bool] = []
+    done = ReluForward.done
+
+    def counted(self: ReluForward, used: int) -> bool:
+        finished.append(done(self, used))
+        return finished[-1]
+
+    monkeypatch.setattr(ReluForward, "done", counted)
+    fast.fit_fast(problem("dropedge", backbone=backbone, epochs=9))
+    assert all(finished) and len(finished) == 4 * 9 * share  # GIN's first layer has a ReLU in place
 
 
 def a_half(rows: int, columns: int, width: int, sums: int = 0) -> Half:
@@ -72,6 +98,9 @@ def test_relu_of_a_product_is_torchs(found: Compiled, width: int, sums: int) -> 
     assert relu.done(width)
     half.rows[-1] = bias
     assert torch.equal(relu.front, half().relu())
+    apart = SumsForward(found, half, 37, bias, None)
+    assert apart.done(width)
+    assert torch.equal(apart.front, (half() + bias).relu())
 
 
 @needs_compiled
@@ -92,7 +121,7 @@ def test_only_the_columns_in_use_are_kept(found: Compiled, keep: int) -> None:
     before_relu = torch.randn(11, 64)
     before_relu[:, keep - 2 :] = -1.0
     before_relu[3, 50] = -0.0
-    relu = RowsForward(found, before_relu)
+    relu = RowsForward(found, lambda: before_relu, before_relu)
     relu.narrow(keep)
     assert relu.done(used=keep - 2)
     assert torch.equal(relu.front, before_relu[:, :keep].relu())
@@ -104,7 +133,7 @@ def test_only_the_columns_in_use_are_kept(found: Compiled, keep: int) -> None:
 def test_a_unit_that_comes_back_is_seen(found: Compiled, column: int, value: float) -> None:
     before_relu = torch.randn(11, 64)
     before_relu[:, 38:] = -1.0
-    relu = RowsForward(found, before_relu)
+    relu = RowsForward(found, lambda: before_relu, before_relu)
     relu.narrow(40)
     assert relu.done(used=38)
     before_relu[10, column] = value
@@ -121,7 +150,7 @@ def test_a_unit_that_comes_back_is_seen(found: Compiled, column: int, value: flo
 @needs_compiled
 def test_numbers_that_are_not_finite_pass_as_in_torch(found: Compiled) -> None:
     before_relu = torch.tensor([[float("nan"), float("inf"), -float("inf"), -0.0, 1e-42, -1e-42, 0.0, 1.0]])
-    relu = RowsForward(found, before_relu)
+    relu = RowsForward(found, lambda: before_relu, before_relu)
     assert relu.done(8)
     torch.testing.assert_close(relu.front, before_relu.relu(), rtol=0, atol=0, equal_nan=True)
 

@@ -225,4 +225,4 @@ class ConvolutionWeights:
         self.convolution.prepare(weights)
 
     def use(self, epoch: int) -> None:
-        self.stack.first.inputs = self.convolution.use(epoch)
+        self.stack.first.give(self.convolution.use(epoch))

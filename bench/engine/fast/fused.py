@@ -35,21 +35,25 @@ class ReluForward:
 
 
 class RowsForward(ReluForward):
-    """Of rows as they are."""
+    """Of rows that torch makes, always in the same place."""
 
-    def __init__(self, compiled: Compiled, before_relu: Tensor) -> None:
-        self.before_relu, (rows, width) = before_relu, before_relu.shape
+    def __init__(self, compiled: Compiled, make: Callable[[], Tensor], before_relu: Tensor) -> None:
+        self.make, self.before_relu, (rows, width) = make, before_relu, before_relu.shape
         sums = Sums(table=before_relu.data_ptr(), table_stride=width)
         super().__init__(compiled.relu_of_rows, sums, rows, width)
 
+    def done(self, used: int) -> bool:
+        self.make()
+        return super().done(used)
+
 
 class SumsForward(ReluForward):
-    """Of a sparse product and the bias, which `bias_row` of its table hands out."""
+    """Of a sparse product and a bias, which may be one of the rows that are added up."""
 
-    def __init__(self, compiled: Compiled, half: Half, rows: int, bias: Tensor, bias_row: Tensor) -> None:
+    def __init__(self, compiled: Compiled, half: Half, rows: int, bias: Tensor, bias_row: Tensor | None) -> None:
         self.half, self.first, self.bias = half, first_sums(half), bias
         super().__init__(compiled.relu_of_row_sums, sums_over(half.main, half.source, self.first), rows, len(bias))
-        self.call.bias, self.call.bias_row = bias.data_ptr(), bias_row.data_ptr()
+        self.call.bias, self.call.bias_row = bias.data_ptr(), None if bias_row is None else bias_row.data_ptr()
 
     def done(self, used: int) -> bool:
         self.sums.values = self.half.main.values.data_ptr()
@@ -59,16 +63,17 @@ class SumsForward(ReluForward):
 class ReluBackward:
     """The gradient before a ReLU, and what the transposed product makes of it."""
 
-    def __init__(self, compiled: Compiled, half: Half, out: Tensor, bias_gradient: Tensor) -> None:
+    def __init__(self, compiled: Compiled, half: Half, out: Tensor, bias_gradient: Tensor | None) -> None:
         self.half, self.first, self.out, self.bias_gradient = half, first_sums(half), out, bias_gradient
         sums = sums_over(half.main, half.source, self.first)
         sums.rows, sums.width, sums.out, sums.out_stride = *out.shape, out.data_ptr(), out.stride(0)
-        self.call = Backward(sums=sums, nodes=len(half.rows), last=bias_gradient.data_ptr())
+        last = None if bias_gradient is None else bias_gradient.data_ptr()
+        self.call = Backward(sums=sums, nodes=len(half.rows), last=last)
         self.sums = self.call.sums
         self.function, self.address = compiled.row_sums_through_relu, ctypes.addressof(self.call)
 
     def __call__(self, gradient: Tensor, output: Tensor) -> None:
-        """From the gradient of a ReLU that gave `output` to `out`, and the bias's to its place."""
+        """From the gradient of a ReLU that gave `output` to `out`, and the bias's to its place, if it has one."""
         call = self.call
         self.sums.values = self.half.main.values.data_ptr()
         call.gradient, call.gradient_stride = gradient.data_ptr(), gradient.stride(0)

@@ -13,7 +13,7 @@ from bench.engine.fast.dense import Affine, Linear, through_relu
 from bench.engine.fast.dropout import Dropout, Mask
 from bench.engine.fast.fused import ReluBackward, ReluForward, RowsForward, SumsForward
 from bench.engine.fast.parameters import Parameters
-from bench.engine.fast.product import BothWays, Half, Rows
+from bench.engine.fast.product import BothWays, Direction, Half, Rows, SparseRows
 from bench.engine.fast.units import Units
 
 # The names of a layer's weights before its first ReLU, of its bias, and of a second linear map if it has one.
@@ -118,24 +118,47 @@ class FirstLayer(Layer):
         dropout: Dropout | None,
     ) -> None:
         super().__init__(kind, parameters, 0, rows, work, dropout)
-        self.inputs, self.before_relu = inputs, torch.empty(rows, work.width)
-        functions = usable(dropout)
-        if functions is not None and self.second is None:
-            self.relu = RowsForward(functions, self.before_relu)
+        self.place = torch.empty(rows, work.width)
+        self.functions = None if self.second else usable(dropout)
+        self.picked: SparseRows | None = None  # the input, if it is sparse and goes to compiled functions
+        self.give(inputs)
         self.bind()
+
+    def give(self, inputs: tuple[Rows, ...]) -> None:
+        """The input from now on; a sparse one stays the same but for its values."""
+        self.inputs = inputs
+        if self.relu is not None or self.functions is None or not inputs:
+            return
+        if len(inputs) == 1 and isinstance(inputs[0], SparseRows):
+            self.picked, weight = inputs[0], self.whole.weights[0]
+            product = Half(Direction(self.picked.matrix, None, len(weight), 0), weight)
+            self.relu = SumsForward(self.functions, product, self.rows, self.whole.bias, None)
+        else:
+            self.relu = RowsForward(self.functions, self.before_relu, self.place)
+        self.bound = (0, 0)
 
     def bind(self) -> bool:
         if changed := super().bind():
             self.scratch = self.work.rows(1, self.rows, self.width)
+            if self.functions is not None and self.picked is not None:
+                product = Half(Direction(self.picked.transposed, None, self.rows, 0), self.scratch)
+                self.relu_back = ReluBackward(self.functions, product, self.affine.weight_gradients[0], None)
         return changed
 
     def forward(self) -> None:
-        self.affine.forward(self.inputs, self.before_relu)
-        self.finish(lambda: self.before_relu)
+        self.bind()
+        self.finish(self.before_relu)
+
+    def before_relu(self) -> Tensor:
+        return self.affine.forward(self.inputs, self.place)
 
     def backward(self, gradient: Tensor) -> None:
-        before_relu = through_relu(*self.at_first_relu(gradient, self.scratch), self.scratch)
-        self.affine.backward(before_relu, self.inputs)
+        if self.picked is not None:
+            self.relu_back(gradient, self.front)
+            torch.sum(self.scratch, 0, out=self.affine.bias_gradient)
+        else:
+            before_relu = through_relu(*self.at_first_relu(gradient, self.scratch), self.scratch)
+            self.affine.backward(before_relu, self.inputs)
 
 
 class NextLayer(Layer):

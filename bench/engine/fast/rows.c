@@ -24,7 +24,7 @@ typedef struct {
     int64_t used;    /* the columns from here on are expected to be 0 in every row */
     int32_t *seen;   /* `width` numbers of scratch: the bits of all that was seen in these columns */
     const float *bias;
-    float *bias_row; /* of the table */
+    float *bias_row; /* where the table has it, if it is one of the rows that are added up */
 } Forward;
 
 typedef struct {
@@ -32,7 +32,7 @@ typedef struct {
     int64_t nodes;                  /* rows of the gradient */
     const float *gradient, *output; /* of the ReLU */
     int64_t gradient_stride, output_stride;
-    float *last;                    /* where the last of the sums goes, too: the gradient of the bias */
+    float *last;                    /* if any: where the last of the sums goes, too, as the gradient of the bias */
 } Backward;
 
 #define INLINE static inline __attribute__((always_inline))
@@ -52,6 +52,8 @@ INLINE void part(const Sums *s, int64_t start, int64_t end, int64_t j, float *ou
     }
 #pragma GCC unroll 8
     for (int n = 0; n < vectors; n++) {
+        if (relu && !relu->bias_row)
+            sum[n] = _mm256_add_ps(sum[n], _mm256_loadu_ps(relu->bias + j + n * LANES));
         if (relu)
             sum[n] = _mm256_max_ps(_mm256_setzero_ps(), sum[n]); /* in this order a NaN stays one */
         if (relu && j + (n + 1) * LANES > relu->used) {
@@ -84,6 +86,7 @@ INLINE void all_rows(const Sums s, const Forward *relu) {
             for (int64_t e = start; e < end; e++)
                 sum = __builtin_fmaf(s.values[e], s.table[s.index[e] * s.table_stride + j], sum);
             if (relu) {
+                sum = relu->bias_row ? sum : sum + relu->bias[j];
                 sum = sum < 0 ? 0 : sum;
                 relu->seen[j] |= sum != 0;
             }
@@ -109,7 +112,8 @@ static int came_back(const Forward *f) {
 /* ReLU(sums); the result is of no use if a column came back. */
 int relu_of_row_sums(const Forward *given) {
     const Forward f = *given; /* nothing that is written can change it */
-    memcpy(f.bias_row, f.bias, f.sums.width * sizeof(float));
+    if (f.bias_row)
+        memcpy(f.bias_row, f.bias, f.sums.width * sizeof(float));
     memset(f.seen, 0, f.sums.width * sizeof(int32_t));
     if (f.sums.first)
         row_sums(f.sums.first);
@@ -147,5 +151,6 @@ void row_sums_through_relu(const Backward *b) {
         output += b->output_stride;
     }
     row_sums(&b->sums);
-    memcpy(b->last, b->sums.out + (b->sums.rows - 1) * b->sums.out_stride, width * sizeof(float));
+    if (b->last)
+        memcpy(b->last, b->sums.out + (b->sums.rows - 1) * b->sums.out_stride, width * sizeof(float));
 }
