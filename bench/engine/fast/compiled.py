@@ -1,25 +1,23 @@
 """Sums of weighted rows in C, for the calls that torch spends more time on reaching than on doing.
 
-Built once a machine with its C compiler (`BENCH_CC`, else `cc`). Where there is none, or where the bits would not be
-those of torch's `embedding_bag`, torch does it all: what a trial computes never depends on this.
+Every process builds them for itself, with the machine's C compiler, in a third of a second: nothing is kept that could
+be half written or of another machine. Where there is no compiler, or where the bits would not be those of torch's
+`embedding_bag`, torch does it all: what a trial computes never depends on this.
 """
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import hashlib
 import os
-import platform
-import shutil
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-import platformdirs
 import torch
+from torch import Tensor
 
 COMPILER_VARIABLE = "BENCH_CC"
 SOURCE = Path(__file__).with_name("rows.c")
@@ -100,44 +98,44 @@ def compiled_or_reason() -> Compiled | str:
     if (capability := torch.backends.cpu.get_cpu_capability()) not in ("AVX2", "AVX512"):
         return f"the processor has {capability}, not AVX2"
     try:
-        found = kept_or_built(compiler)
-    except (OSError, subprocess.SubprocessError) as error:
-        return f"the C compiler does not do it: {error}"
-    return found if same_bits(found) else "its sums differ from torch's in the last bits"
+        found = built(shlex.split(compiler))
+    except subprocess.CalledProcessError as error:
+        return f"{compiler} failed: {' '.join(error.stderr.split())[:200]}"
+    except (OSError, ValueError, AttributeError, subprocess.TimeoutExpired) as error:
+        return f"{compiler} gave nothing to use: {error}"
+    return found if same_bits(found) else f"sums built by {compiler} differ from torch's in the last bits"
 
 
-def kept_or_built(compiler: str) -> Compiled:
-    """From the user's cache folder, where the first process that builds it leaves it."""
-    key = "\n".join([*FLAGS, platform.machine(), SOURCE.read_text()])
-    name = f"rows-{hashlib.sha256(key.encode()).hexdigest()[:16]}.so"
-    kept = platformdirs.user_cache_path("augbench", appauthor=False) / "compiled" / name
-    with contextlib.suppress(OSError):
-        return Compiled(kept)
+def built(compiler: list[str]) -> Compiled:
     with tempfile.TemporaryDirectory() as folder:
-        built = Path(folder) / name
-        command = [compiler, *FLAGS, str(SOURCE), "-o", str(built)]
-        subprocess.run(command, check=True, capture_output=True, timeout=BUILD_SECONDS)
-        with contextlib.suppress(OSError):  # a cache that cannot be written costs every process this build
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            beside = kept.with_suffix(f".{os.getpid()}")
-            shutil.copyfile(built, beside)
-            beside.replace(kept)  # at once: another process may be reading
-        return Compiled(built)
+        library = Path(folder) / "rows.so"
+        command = [*compiler, *FLAGS, str(SOURCE), "-o", str(library)]
+        subprocess.run(command, check=True, capture_output=True, text=True, timeout=BUILD_SECONDS)
+        return Compiled(library)  # which stays when the file is gone
 
 
 def same_bits(found: Compiled) -> bool:
-    """Whether the sums are torch's to the last bit, for widths that take every way through the code."""
+    """Whether sums, with a ReLU and without, are torch's to the last bit, for widths that take every way through."""
     draw = torch.Generator().manual_seed(0)
+
+    def drawn(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=draw, dtype=torch.float32)
+
     lengths = torch.arange(12)
     offsets = torch.cat([torch.zeros(1), lengths.cumsum(0)]).int()
     index = torch.randint(0, 9, (int(lengths.sum()),), generator=draw).int()
-    values = torch.rand(len(index), generator=draw)
-    for width in (1, 7, 8, 40, 64, 107):
-        table, out = torch.randn(9, width, generator=draw), torch.empty(len(lengths), width)
-        sums = Sums(rows=len(lengths), width=width, table_stride=width, out_stride=width)
+    values, rows = drawn(len(index)), len(lengths)
+    for width in (1, 7, *range(8, 73, 8), 107):
+        table, bias, out, seen = drawn(9, width), drawn(width), drawn(rows, width), torch.empty(width).int()
+        sums = Sums(rows=rows, width=width, table_stride=width, out_stride=width)
         sums.index, sums.offsets, sums.values = index.data_ptr(), offsets.data_ptr(), values.data_ptr()
         sums.table, sums.out = table.data_ptr(), out.data_ptr()
+        expected = torch.embedding_bag(table, index, offsets, False, 0, False, values, True)[0]
         found.row_sums(ctypes.addressof(sums))
-        if not torch.equal(out, torch.embedding_bag(table, index, offsets, False, 0, False, values, True)[0]):
+        if not torch.equal(out, expected):
+            return False
+        call = Forward(sums=sums, used=width, seen=seen.data_ptr(), bias=bias.data_ptr())
+        found.relu_of_row_sums(ctypes.addressof(call))
+        if not torch.equal(out, (expected + bias).relu()):
             return False
     return True

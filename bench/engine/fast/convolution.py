@@ -75,16 +75,14 @@ class ConvolutionStack:
         return cls(kind, parameters, first, classes[1].count, matrices, width, dropout)
 
     def forward(self) -> Tensor:
-        """Node embeddings after the last layer; units behind those in use, which are 0, may be left out."""
+        """Node embeddings after the last layer, without the units that no node uses."""
         self.first.forward()
         for layer in self.rest:
             layer.forward()
-        return self.layers[-1].output
+        return self.layers[-1].front
 
     def backward(self, gradient: Tensor) -> None:
         """All weight gradients, from that of the last embeddings (which is overwritten)."""
-        width = self.layers[-1].width
-        gradient = gradient if gradient.shape[1] == width else gradient[:, :width]
         for layer in reversed(self.rest):
             gradient = layer.backward(gradient)
         self.first.backward(gradient)

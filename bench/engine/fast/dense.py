@@ -30,7 +30,7 @@ class Linear:
         self.turned = self.weight.t()
 
     def front(self, inputs: int) -> Linear:
-        """For inputs of which only the first ones are given, as the others are 0."""
+        """For the first inputs alone; the others are 0, and so are the gradients of their rows."""
         narrow = copy(self)
         narrow.weight, narrow.weight_gradient = self.weight[:inputs], self.weight_gradient[:inputs]
         narrow.turned = narrow.weight.t()

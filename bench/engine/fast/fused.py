@@ -35,16 +35,12 @@ class ReluForward:
 
 
 class RowsForward(ReluForward):
-    """Of rows that torch makes, always in the same place."""
+    """Of rows as they are."""
 
-    def __init__(self, compiled: Compiled, make: Callable[[], Tensor], before_relu: Tensor) -> None:
-        self.make, self.before_relu, (rows, width) = make, before_relu, before_relu.shape
+    def __init__(self, compiled: Compiled, before_relu: Tensor) -> None:
+        self.before_relu, (rows, width) = before_relu, before_relu.shape
         sums = Sums(table=before_relu.data_ptr(), table_stride=width)
         super().__init__(compiled.relu_of_rows, sums, rows, width)
-
-    def done(self, used: int) -> bool:
-        self.make()
-        return super().done(used)
 
 
 class SumsForward(ReluForward):

@@ -134,7 +134,7 @@ class FirstLayer(Layer):
             product = Half(Direction(self.picked.matrix, None, len(weight), 0), weight)
             self.relu = SumsForward(self.functions, product, self.rows, self.whole.bias, None)
         else:
-            self.relu = RowsForward(self.functions, self.before_relu, self.place)
+            self.relu = RowsForward(self.functions, self.place)
         self.bound = (0, 0)
 
     def bind(self) -> bool:
@@ -147,10 +147,11 @@ class FirstLayer(Layer):
 
     def forward(self) -> None:
         self.bind()
-        self.finish(self.before_relu)
-
-    def before_relu(self) -> Tensor:
-        return self.affine.forward(self.inputs, self.place)
+        if self.picked is None:
+            self.affine.forward(self.inputs, self.place)
+            self.finish(lambda: self.place)
+        else:
+            self.finish(lambda: self.affine.forward(self.inputs, self.place))
 
     def backward(self, gradient: Tensor) -> None:
         if self.picked is not None:
@@ -184,7 +185,7 @@ class NextLayer(Layer):
     def bind(self) -> bool:
         if changed := super().bind():
             backward = self.matrix.backward
-            # GIN's gradient arrives in the first buffer while its second map still reads it.
+            # The gradient arrives in buffer 0 and leaves in it; GIN's second map reads it while it writes the next one.
             place = 1 if self.second else 0
             self.spread_back = Half(backward, self.work.rows(place, self.rows + backward.sums, self.width))
             if self.functions is not None:

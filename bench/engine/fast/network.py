@@ -47,7 +47,7 @@ class Network:
         return self.head(self.pooled())
 
     def pooled(self) -> Tensor:
-        """One row a graph. The stack may leave out units behind those in use; the head then does without them, too."""
+        """One row a graph; the head does without the units that the stack leaves out."""
         rows = self.pooling.forward(self.stack.forward())
         if rows.shape != self.pooled_gradient.shape:
             self.first, self.pooled_gradient = self.whole.front(rows.shape[1]), torch.empty_like(rows)

@@ -3,11 +3,22 @@
 Every sum adds one product after the other with fused multiply-adds, as torch's `embedding_bag` does, so both give the
 same bits. Zeros and numbers that are not finite pass as they do there. */
 
-#include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
 
+/* AVX2 without <immintrin.h>, which takes the compiler three times as long as all of this. */
 enum { LANES = 8 };
+typedef float Vector __attribute__((vector_size(32)));
+typedef int32_t Bits __attribute__((vector_size(32)));
+typedef float Unaligned __attribute__((vector_size(32), aligned(4), may_alias));
+typedef int32_t UnalignedBits __attribute__((vector_size(32), aligned(4), may_alias));
+
+#define INLINE static inline __attribute__((always_inline))
+INLINE Vector load(const float *from) { return *(const Unaligned *)from; }
+INLINE void store(float *to, Vector v) { *(Unaligned *)to = v; }
+INLINE Vector all(float x) { return (Vector){x, x, x, x, x, x, x, x}; }
+INLINE Vector relu_of(Vector v) { return (Vector)((Bits)v & ~(Bits)(v < 0)); } /* a NaN stays one */
+INLINE Vector fused(Vector a, Vector b, Vector sum) { return __builtin_ia32_vfmaddps256(a, b, sum); }
 
 typedef struct Sums {
     int64_t rows, width;
@@ -20,7 +31,7 @@ typedef struct Sums {
 } Sums;
 
 typedef struct {
-    Sums sums;       /* `out_stride` may be less than `width`: a row then ends where the next one begins */
+    Sums sums;       /* `out_stride` may be less than `width`: the next row is then written over a row's end */
     int64_t used;    /* the columns from here on are expected to be 0 in every row */
     int32_t *seen;   /* `width` numbers of scratch: the bits of all that was seen in these columns */
     const float *bias;
@@ -35,32 +46,26 @@ typedef struct {
     float *last;                    /* if any: where the last of the sums goes, too, as the gradient of the bias */
 } Backward;
 
-#define INLINE static inline __attribute__((always_inline))
-
 /* Columns j to j + vectors * LANES of the row that adds up the entries from `start` to `end`. */
 INLINE void part(const Sums *s, int64_t start, int64_t end, int64_t j, float *out, int vectors, const Forward *relu) {
-    __m256 sum[8];
+    Vector sum[8];
 #pragma GCC unroll 8
     for (int n = 0; n < vectors; n++)
-        sum[n] = _mm256_setzero_ps();
+        sum[n] = all(0);
     for (int64_t e = start; e < end; e++) {
         const float *row = s->table + s->index[e] * s->table_stride + j;
-        const __m256 value = _mm256_set1_ps(s->values[e]);
+        const Vector value = all(s->values[e]);
 #pragma GCC unroll 8
         for (int n = 0; n < vectors; n++)
-            sum[n] = _mm256_fmadd_ps(value, _mm256_loadu_ps(row + n * LANES), sum[n]);
+            sum[n] = fused(value, load(row + n * LANES), sum[n]);
     }
 #pragma GCC unroll 8
     for (int n = 0; n < vectors; n++) {
-        if (relu && !relu->bias_row)
-            sum[n] = _mm256_add_ps(sum[n], _mm256_loadu_ps(relu->bias + j + n * LANES));
         if (relu)
-            sum[n] = _mm256_max_ps(_mm256_setzero_ps(), sum[n]); /* in this order a NaN stays one */
-        if (relu && j + (n + 1) * LANES > relu->used) {
-            __m256i *seen = (__m256i *)(relu->seen + j + n * LANES);
-            _mm256_storeu_si256(seen, _mm256_or_si256(_mm256_loadu_si256(seen), _mm256_castps_si256(sum[n])));
-        }
-        _mm256_storeu_ps(out + j + n * LANES, sum[n]);
+            sum[n] = relu_of(relu->bias_row ? sum[n] : sum[n] + load(relu->bias + j + n * LANES));
+        if (relu && j + (n + 1) * LANES > relu->used)
+            *(UnalignedBits *)(relu->seen + j + n * LANES) |= (Bits)sum[n];
+        store(out + j + n * LANES, sum[n]);
     }
 }
 

@@ -1,7 +1,8 @@
 """Hidden units that no training node uses: they stand last, and the products leave them out.
 
 Their ReLU gives 0 for every node, and in a trained layer up to nine tenths are such. A sum without its zeros has the
-same bits as long as the rest keeps its order, so no number changes.
+same bits as long as the rest keeps its order, so no number changes. (With some 200 units or more, matrix products add
+up in pieces, whose length depends on the number of units; then the last bits do change.)
 """
 
 from __future__ import annotations
