@@ -18,7 +18,8 @@ from augmenters.gdm_mixup import DualMixup, Mixing, draw_mixing
 from augmenters.gdm_wiring import Wiring
 from augmenters.samplers import Sampler, Subset, choose_pairs
 from bench.registry import Tune, UserError, Within
-from models.autoencoders import EPOCHS, Encoder, StructureInput, fit_autoencoder
+from models.autoencoder_fit import EPOCHS, fit_autoencoder
+from models.autoencoders import Encoder, StructureInput
 
 
 @dataclass(frozen=True)

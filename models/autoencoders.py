@@ -20,13 +20,10 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from bench.registry import UserError
-from models.fit import Diverged
 from models.structure import Pairs, Structure
 
 Encoder = Literal["gsae", "vgsae"]
 StructureInput = Literal["diag", "onehot", "scalar"]
-EPOCHS = 200
-LEARNING_RATE = 0.01
 DEGREE_CAP = 64
 CHUNK = 2048  # pairs whose rows are gathered at once: small enough to stay in the cache
 LOG_VARIANCE_CAP = 20.0  # keeps exp finite when a hub's first embedding is huge
@@ -45,22 +42,30 @@ class SparseProduct(torch.autograd.Function):
         return torch.from_numpy(ctx.transposed @ gradients[0].numpy()), None, None
 
 
+def pair_products(rows: Tensor, first: np.ndarray, second: np.ndarray) -> Tensor:
+    """Inner products of the rows at given pairs."""
+    chunks = zip(torch.from_numpy(first).split(CHUNK), torch.from_numpy(second).split(CHUNK), strict=True)
+    return torch.cat([(rows.index_select(0, i) * rows.index_select(0, j)).sum(dim=1) for i, j in chunks])
+
+
+def pair_gradients(gradient: Tensor, rows: Tensor, first: np.ndarray, second: np.ndarray) -> Tensor:
+    """The gradient of the rows, from that of their `pair_products`: one sparse product instead of scattered rows."""
+    half = sparse.csr_array((gradient.numpy(), (first, second)), shape=(len(rows), len(rows)))
+    return torch.from_numpy(half @ rows.numpy() + half.T @ rows.numpy())
+
+
 class PairProducts(torch.autograd.Function):
-    """Inner products of the rows at given pairs; the gradient is one sparse product instead of scattered rows."""
+    """`pair_products` with its gradient."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, first: np.ndarray, second: np.ndarray) -> Tensor:
         ctx.save_for_backward(rows)
         ctx.pairs = first, second
-        chunks = zip(torch.from_numpy(first).split(CHUNK), torch.from_numpy(second).split(CHUNK), strict=True)
-        return torch.cat([(rows.index_select(0, i) * rows.index_select(0, j)).sum(dim=1) for i, j in chunks])
+        return pair_products(rows, first, second)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        (rows,), (first, second) = ctx.saved_tensors, ctx.pairs
-        shape = (len(rows), len(rows))
-        half = sparse.csr_array((gradients[0].numpy(), (first, second)), shape=shape)
-        return torch.from_numpy(half @ rows.numpy() + half.T @ rows.numpy()), None, None
+        return pair_gradients(gradients[0], *ctx.saved_tensors, *ctx.pairs), None, None
 
 
 @dataclass(frozen=True)
@@ -179,33 +184,6 @@ def build_autoencoder(encoder: Encoder, rule: InputRule, width: int, seed: int) 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return {"gsae": GSAE, "vgsae": VGSAE}[encoder](rule, width)
-
-
-def fit_autoencoder(
-    graphs: Sequence[Data],
-    rng: Generator,
-    encoder: Encoder = "gsae",
-    width: int = 64,
-    structure: StructureInput = "diag",
-    epochs: int = EPOCHS,
-) -> GSAE:
-    """Train on all graphs at once; every edge once an epoch, with as many non-edges of the same graph, redrawn."""
-    whole = Structure.of(graphs)
-    rule = InputRule.learn(structure, whole)
-    model = build_autoencoder(encoder, rule, width, int(rng.integers(2**63)))
-    by = Propagation(whole, rule)
-    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, fused=True)
-    value = 0.0
-    for _ in range(epochs):
-        optimiser.zero_grad()
-        embedding, penalty = model(by, whole, rng)
-        loss = reconstruction_loss(embedding, whole.edges, whole.sample_non_edges(rng)) + penalty
-        loss.backward()
-        optimiser.step()
-        value = loss.item()
-    if not math.isfinite(value):
-        raise Diverged(f"the loss of the auto-encoder {encoder} is {value}; check the edge weights of the graphs")
-    return model
 
 
 def reconstruction_auc(model: GSAE, graphs: Sequence[Data]) -> float:

@@ -14,7 +14,7 @@ from augmenters.base import Context
 from augmenters.functional import density
 from augmenters.gdm import subset_size
 from bench.registry import UserError
-from models.autoencoders import fit_autoencoder
+from models.autoencoder_fit import fit_autoencoder
 
 
 def ring(n: int, label: int) -> Data:
