@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--backbone", default="gcn")
     parser.add_argument("--engine", default="fast")
     parser.add_argument("-k", type=int, default=50)
-    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=12)
     options = parser.parse_args()
     if len(options.methods) == 1:
         return measure(options)

@@ -24,7 +24,7 @@ WORKER = GIB // 2  # what a worker holds before its first trial: Python, torch, 
 # Bytes, calibrated against measured peaks (docs/performance.md).
 PER_ENTRY, PER_CHANGING_ENTRY = 160, 600  # an edge in the sparse matrices, fixed or drawn anew each epoch
 PER_DECODED_PAIR = 40  # two nodes of the graph that GDM decodes at the time
-ROWS_BESIDE_LAYERS = 4  # tables of nodes x width that training has beside one a layer
+ROWS_BESIDE_LAYERS = 6  # tables of nodes x width that training has beside one a layer
 USUAL = {"layers": 4, "width": 64, "dropout": 0}  # of a backbone that has no such settings
 
 

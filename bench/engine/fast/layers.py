@@ -78,14 +78,16 @@ class Layer:
         """All that follows on `make`, which gives what goes into the ReLU."""
         relu, units = self.relu, self.units
         look = units is not None and units.look_now()
-        if relu is not None and not look and relu.done(units.used if units else self.width):
-            hidden = relu.front
-        else:
+        if relu is None or look or not relu.done(units.used if units else self.width):
             hidden = make().relu_()
             if units is not None:
                 hidden = units.settle(hidden, look)
                 self.width = units.width
                 self.bind()
+            if relu is not None:
+                relu.take(hidden)
+        if relu is not None:
+            hidden = relu.front
         if self.second is None:
             self.output = hidden
         else:
@@ -118,8 +120,9 @@ class FirstLayer(Layer):
         dropout: Dropout | None,
     ) -> None:
         super().__init__(kind, parameters, 0, rows, work, dropout)
-        self.place = torch.empty(rows, work.width)
         self.functions = None if self.second else usable(dropout)
+        # With compiled functions the ReLU has a place of its own, so what goes into it may lie in a shared one.
+        self.place = work.rows(0, rows, work.width) if self.functions else torch.empty(rows, work.width)
         self.picked: SparseRows | None = None  # the input, if it is sparse and goes to compiled functions
         self.give(inputs)
         self.bind()
@@ -149,9 +152,12 @@ class FirstLayer(Layer):
         self.bind()
         if self.picked is None:
             self.affine.forward(self.inputs, self.place)
-            self.finish(lambda: self.place)
-        else:
-            self.finish(lambda: self.affine.forward(self.inputs, self.place))
+        self.finish(self.before_relu)
+
+    def before_relu(self) -> Tensor:
+        if self.picked is not None:
+            self.affine.forward(self.inputs, self.place)
+        return self.place
 
     def backward(self, gradient: Tensor) -> None:
         if self.picked is not None:
