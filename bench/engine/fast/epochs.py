@@ -38,7 +38,7 @@ from models.backbones import GraphSAGE
 from models.classifier import GraphClassifier
 
 Thinning = DropEdge | DropNode | SoftEdge
-MOST_AHEAD, ENTRIES_AHEAD = 16, 100_000  # epochs that are drawn ahead, and entries that they may have together
+MOST_AHEAD, ENTRIES_AHEAD = 16, 500_000  # epochs that are drawn ahead, and entries that they may have together
 Draw = Callable[[Generator], Tensor]  # the weights of the pairs, pairs x epochs ahead
 Start = Callable[[int], None]  # what else an epoch begins with
 
