@@ -11,6 +11,10 @@ from bench.cells import Cell, Trial
 from bench.ledger import LedgerState, Record
 
 PROBE_EPOCHS = 10
+LONG_PROBE_EPOCHS = 110
+LONG_PROBE_SECONDS = (
+    0.5  # training slower than that shows its epochs in the first probe; a second would only add waiting
+)
 PROBE_K = 10  # the label budget at which a probe is long enough to be measured and short enough to wait for
 
 Family = tuple[str, str, str, str]  # dataset, engine, augmenter, backbone: what decides most of the time
@@ -27,6 +31,17 @@ class Seconds:
     def of(cls, trial: Record, epochs: int) -> Seconds:
         training = trial["seconds"].get("train", 0.0)
         return cls(sum(trial["seconds"].values()) - training, training / epochs)
+
+    @classmethod
+    def between(cls, short: Record, long: Record, epochs: int, more: int) -> Seconds:
+        """From two trials that differ in epochs, so that what training pays before its first epoch is not an epoch's.
+
+        At least a tenth of the plain average, should noise swallow the difference.
+        """
+        average = cls.of(long, more)
+        difference = (long["seconds"]["train"] - short["seconds"]["train"]) / (more - epochs)
+        epoch = min(max(difference, average.epoch / 10), average.epoch)
+        return cls(average.total(more) - epoch * more, epoch)
 
     def total(self, epochs: int) -> float:
         return self.fixed + self.epoch * epochs
@@ -53,7 +68,9 @@ class Forecast:
         return forecast
 
     def learn(self, cell: Cell, trial: Record) -> None:
-        seconds = Seconds.of(trial, cell.training.epochs)
+        self._note(cell, Seconds.of(trial, cell.training.epochs))
+
+    def _note(self, cell: Cell, seconds: Seconds) -> None:
         self._same.setdefault(_identity(cell), []).append(seconds)
         self._family.setdefault(family_of(cell), {}).setdefault(cell.k, []).append(seconds)
 
@@ -72,7 +89,7 @@ class Forecast:
         return _at({k: fmean(one.total(epochs) for one in found) for k, found in measured.items()}, cell.k)
 
     def probe(self, cells: Iterable[Cell], run: Callable[[Cell, Trial], Record], say: Callable[[str], None]) -> int:
-        """Measure a few epochs for each family that the ledger knows nothing of; how many trials that took."""
+        """Measure a few epochs for each family that the ledger knows nothing of; how many cells that took."""
         families: dict[Family, dict[int, Cell]] = {}
         for cell in cells:
             if not self.knows(cell):
@@ -86,14 +103,22 @@ class Forecast:
         return count
 
     def _probe_one(self, family: Family, cell: Cell, run: Callable[[Cell, Trial], Record]) -> None:
-        epochs = min(PROBE_EPOCHS, cell.training.epochs)
-        short = replace(cell, training=replace(cell.training, epochs=epochs))
-        record = run(short, Trial(0, 0))
-        if record["status"] == "done":
-            self.probed.add(family)
-            self.learn(short, record)
-        else:
-            self.unknown[family] = str(record["reason"])
+        """A few epochs and, where they are quick, some more: what `fast` prepares outweighs ten of its epochs."""
+
+        def trial(epochs: int) -> Record:
+            return run(replace(cell, training=replace(cell.training, epochs=epochs)), Trial(0, 0))
+
+        epochs, more = (min(count, cell.training.epochs) for count in (PROBE_EPOCHS, LONG_PROBE_EPOCHS))
+        short = trial(epochs)
+        if short["status"] != "done":
+            self.unknown[family] = str(short["reason"])
+            return
+        self.probed.add(family)
+        seconds = Seconds.of(short, epochs)
+        more = min(more, epochs + int(LONG_PROBE_SECONDS / max(seconds.epoch, 1e-9)))
+        if more >= 2 * epochs and (long := trial(more))["status"] == "done":
+            seconds = Seconds.between(short, long, epochs, more)
+        self._note(cell, seconds)
 
 
 def family_of(cell: Cell) -> Family:

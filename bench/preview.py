@@ -11,7 +11,7 @@ from rich.table import Table
 
 from bench.cells import Cell, Trial
 from bench.execution.tasks import Task, WorkerSettings, run_task
-from bench.forecast import PROBE_EPOCHS, Forecast, Hours, predicted
+from bench.forecast import Forecast, Hours, predicted
 from bench.ledger import Record, read_state
 from bench.paths import data_root
 from bench.planning import Plan
@@ -65,7 +65,7 @@ def run_probes(cells: Iterable[Cell], forecast: Forecast, settings: WorkerSettin
     if count:
         took = duration(time.perf_counter() - start)
         console.print(
-            f"nothing measured yet for some methods: {count} probes of {PROBE_EPOCHS} epochs took {took}",
+            f"nothing measured yet for some methods: {count} cells probed for a few epochs in {took}",
             highlight=False,
         )
     for (dataset, _, augmenter, backbone), reason in forecast.unknown.items():

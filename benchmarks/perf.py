@@ -27,6 +27,7 @@ from bench.engine.problem import Engine, Fitted, Problem
 from bench.engine.reference import ReferenceEngine
 from bench.forecast import Forecast, predicted
 from bench.grids import named_grid, product
+from bench.ledger import Record
 from bench.paths import data_root
 from bench.planning import Planner
 from bench.registry import UserError
@@ -156,13 +157,20 @@ HEAD = """
 
 def forecast_hours(rows: Sequence[Row], options: argparse.Namespace) -> None:
     """Hours of the whole grid on one core; families that were not measured are probed with a few epochs."""
-    forecast = Forecast()
+    forecast, runner = Forecast(), TrialRunner(options.data, FastEngine())
+
+    def run(cell: Cell, trial: Trial) -> Record:
+        return runner.run([(cell, trial)])[0]
+
+    tests = {}  # the test graphs are the same for every method and k
     for row in rows:
-        seconds = {"augment": row.once, "train": row.fast - row.once}
-        forecast.learn(row.cell, {"seconds": seconds})
+        if row.cell.dataset not in tests:
+            short = replace(row.cell, training=replace(row.cell.training, epochs=options.few_epochs))
+            tests[row.cell.dataset] = run(short, Trial(0, 0))["seconds"]["evaluate"]
+        parts = {"augment": row.once, "train": row.fast - row.once, "evaluate": tests[row.cell.dataset]}
+        forecast.learn(row.cell, {"seconds": parts})
     plan = Planner(options.data, FastEngine.name).plan(named_grid("full"), skip_unavailable=True)
-    runner = TrialRunner(options.data, FastEngine())
-    forecast.probe(plan.cells, lambda cell, trial: runner.run([(cell, trial)])[0], say=lambda text: None)
+    forecast.probe(plan.cells, run, say=lambda text: None)
     jobs = [(cell, trial) for cell in plan.cells for trial in plan.trials]
     hours = predicted(jobs, forecast, lambda cell: cell.augmenter.name)
     dd = sum(spent for (_, dataset), spent in hours.by_place.items() if dataset == "DD")

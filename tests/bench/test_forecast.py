@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from bench.cells import Cell, Trial
-from bench.forecast import PROBE_EPOCHS, Forecast, predicted
+from bench.forecast import LONG_PROBE_EPOCHS, PROBE_EPOCHS, Forecast, predicted
 from bench.grids import Grid, product
 from bench.planning import Planner
 from bench.preview import preview
@@ -61,19 +62,51 @@ def test_another_engine_or_dataset_says_nothing(cells: dict[int, Cell]) -> None:
     assert forecast.seconds(replace(cells[2], versions={**cells[2].versions, "engine": "other"})) is None
 
 
-def test_probes_are_short_and_only_where_nothing_is_measured(cells: dict[int, Cell]) -> None:
-    ran: list[Cell] = []
+def at_rates(prepare: float, epoch: float, ran: list[Cell]) -> Callable[[Cell, Trial], dict[str, Any]]:
+    """An engine that prepares once and then takes as long for each epoch; half a second for the test graphs."""
 
     def run(cell: Cell, at: Trial) -> dict[str, Any]:
         ran.append(cell)
-        return trial(0.1)
+        return trial(prepare + epoch * cell.training.epochs)
 
-    forecast, said = Forecast(), list[str]()
+    return run
+
+
+def test_probes_are_short_and_only_where_nothing_is_measured(cells: dict[int, Cell]) -> None:
+    ran, said, forecast = list[Cell](), list[str](), Forecast()
+    run = at_rates(0.0, 0.1, ran)
     assert forecast.probe(cells.values(), run, said.append) == 2
     assert [(cell.k, cell.training.epochs) for cell in ran] == [(2, PROBE_EPOCHS), (10, PROBE_EPOCHS)]
     assert len(said) == 2
-    assert forecast.seconds(cells[10]) == pytest.approx(0.1 * 800 / PROBE_EPOCHS + 0.5)
+    assert forecast.seconds(cells[10]) == pytest.approx(0.1 * 800 + 0.5)
     assert forecast.probe(cells.values(), run, said.append) == 0
+
+
+def test_what_training_prepares_is_not_taken_for_epochs(cells: dict[int, Cell]) -> None:
+    ran, forecast = list[Cell](), Forecast()
+    forecast.probe(cells.values(), at_rates(0.02, 0.0002, ran), lambda text: None)
+    assert [cell.training.epochs for cell in ran] == [PROBE_EPOCHS, LONG_PROBE_EPOCHS] * 2
+    assert forecast.seconds(cells[10]) == pytest.approx(0.02 + 0.0002 * 800 + 0.5)
+
+
+def test_a_second_probe_takes_half_a_second_at_most(cells: dict[int, Cell]) -> None:
+    ran, forecast = list[Cell](), Forecast()
+    forecast.probe([cells[10]], at_rates(0.0, 0.0101, ran), lambda text: None)
+    assert [cell.training.epochs for cell in ran] == [PROBE_EPOCHS, PROBE_EPOCHS + 49]
+
+
+def test_a_longer_probe_that_was_quicker_leaves_a_positive_time(cells: dict[int, Cell]) -> None:
+    times = iter([0.03, 0.02])
+    forecast = Forecast()
+    forecast.probe([cells[10]], lambda cell, at: trial(next(times)), lambda text: None)
+    assert 0.5 < (forecast.seconds(cells[10]) or 0) < 0.02 / LONG_PROBE_EPOCHS * 800 + 0.5
+
+
+def test_a_longer_probe_that_fails_leaves_the_first(cells: dict[int, Cell]) -> None:
+    answers = iter([trial(0.03), {"status": "failed", "reason": "boom"}])
+    forecast = Forecast()
+    forecast.probe([cells[10]], lambda cell, at: next(answers), lambda text: None)
+    assert forecast.seconds(cells[10]) == pytest.approx(0.03 * 80 + 0.5)
 
 
 def test_a_probe_that_fails_is_told_and_its_trials_are_counted(cells: dict[int, Cell]) -> None:
@@ -107,7 +140,7 @@ def test_a_dry_run_says_all_and_writes_nothing(tools: ModuleType, tmp_path: Path
     assert "cannot run 2 cells: PROTEINS is not in the data root" in text
     assert "a run would stop before it starts" in text
     assert "4 trials to run" in text
-    assert "2 probes of 10 epochs" in text
+    assert "2 cells probed for a few epochs" in text
     assert "predicted hours of one process" in text and "dropedge" in text
     assert "with --jobs 2" in text
     assert not (tmp_path / "runs").exists()
@@ -119,7 +152,7 @@ def test_a_dry_run_goes_by_the_ledger(tools: ModuleType, tmp_path: Path) -> None
     tools.write_trials(tmp_path / "runs", [{"type": "cell", "key": planned.key, **planned.to_json()}, record])
     text = dry_run(tools, tmp_path)
     assert "1 trials done already" in text and "1 trials to run" in text
-    assert "probes" not in text
+    assert "probed" not in text
     assert "1.00" in text and "about 30 min with --jobs 2" in text
 
 
