@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -34,25 +34,13 @@ from bench.registry import UserError
 from bench.trials import TrialRunner
 from benchmarks.plain import METHODS as PLAIN_METHODS
 from benchmarks.plain import train_plainly
+from benchmarks.rows import HEAD, Row, draw_growth, line
 from benchmarks.timing import Side, high_water, matmul_rate
 
 WIDTH, LAYERS = 64, 4
 METHODS = ["none", "dropedge", "dropnode", "softedge", "m-mixup", "gdm-unc"]
 # REDDIT-MULTI-5K cannot be measured where it is not at hand: 5 classes of 508.5 nodes on average, DD has 2 of 284.3.
 REDDIT_AGAINST_DD = (5 * 508.5) / (2 * 284.3)
-
-
-@dataclass
-class Row:
-    """Seconds per trial of each side; the plain loop knows two methods only."""
-
-    cell: Cell
-    fast: float
-    once: float
-    reference: float | None
-    plain: float | None
-    flops: float | None
-    memory: float | None = None
 
 
 def fit(engine: Engine, problem: Problem) -> Fitted:
@@ -83,7 +71,7 @@ def measure(cell: Cell, runner: TrialRunner, options: argparse.Namespace) -> Row
         sides = {"fast": Side(trainer(FastEngine(), problem), few, options.fast_epochs)}
         if slow:
             sides["reference"] = Side(trainer(ReferenceEngine(), problem), few, slow, options.patience)
-            if cell.augmenter.name in PLAIN_METHODS:
+            if knows_plainly(cell):
                 sides["plain"] = Side(plain_trainer(problem, cell.augmenter.name), few, slow)
         for _ in range(options.rounds):
             options.rate = max(options.rate, matmul_rate())
@@ -96,18 +84,28 @@ def measure(cell: Cell, runner: TrialRunner, options: argparse.Namespace) -> Row
     reference, plain = (
         statistics.fmean(whole for whole, _ in found[side]) if found[side] else None for side in ("reference", "plain")
     )
-    flops = statistics.fmean(work) * epochs if cell.augmenter.name in PLAIN_METHODS else None
+    flops = statistics.fmean(work) * epochs if knows_plainly(cell) else None
     return Row(cell, fast, once, reference, plain, flops)
+
+
+def knows_plainly(cell: Cell) -> bool:
+    """Whether the plain loop has this cell's network and method."""
+    return cell.augmenter.name in PLAIN_METHODS and cell.backbone.label == "gcn"
 
 
 def plain_trainer(problem: Problem, method: str) -> Callable[[int], object]:
     return lambda epochs: train_plainly(problem.graphs, problem.num_classes, method, epochs)
 
 
+def itself(flag: str, cell: Cell, options: argparse.Namespace) -> list[str]:
+    """The command that has another process of this script do something with the cell."""
+    spec = [cell.dataset, str(cell.k), cell.augmenter.label, "--backbone", options.backbone]
+    return [sys.executable, __file__, flag, *spec, "--data", str(options.data)]
+
+
 def peak_memory(cell: Cell, options: argparse.Namespace) -> float:
     """MiB that a process needs at most for one trial of the cell, Python and torch included."""
-    spec = [cell.dataset, str(cell.k), cell.augmenter.label]
-    command = [sys.executable, __file__, "--peak-memory-of", *spec, "--data", str(options.data)]
+    command = itself("--peak-memory-of", cell, options)
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
 
 
@@ -124,35 +122,7 @@ def cells(
 ) -> list[Cell]:
     planner = Planner(options.data, FastEngine.name)
     training = replace(preset("paper"), epochs=options.epochs)
-    return [planner.cell(at, training) for at in product(datasets, methods, ks)]
-
-
-def show(value: float | None, digits: int = 2) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
-
-
-def line(row: Row, rate: float) -> str:
-    """One row of the table in Markdown."""
-    share = None if row.flops is None else 100 * row.flops / row.fast / rate
-    parts = [
-        row.cell.dataset,
-        str(row.cell.k),
-        row.cell.augmenter.label,
-        show(row.fast),
-        show(row.once),
-        show(row.reference),
-        show(row.plain),
-        show(row.reference / row.fast if row.reference else None, 1),
-        show(row.plain / row.fast if row.plain else None, 1),
-        show(share, 0),
-        show(row.memory, 0),
-    ]
-    return "| " + " | ".join(parts) + " |"
-
-
-HEAD = """
-| dataset | k | method | fast s | of it once | reference s | plain s | x reference | x plain | % matmul | MiB |
-|---|---|---|---|---|---|---|---|---|---|---|"""
+    return [planner.cell(at, training) for at in product(datasets, methods, ks, [options.backbone])]
 
 
 def forecast_hours(rows: Sequence[Row], options: argparse.Namespace) -> None:
@@ -185,7 +155,7 @@ def forecast_hours(rows: Sequence[Row], options: argparse.Namespace) -> None:
 def two_jobs(cell: Cell, options: argparse.Namespace) -> None:
     """How much two processes on two cores get done, against one."""
     spec = [cell.dataset, str(cell.k), cell.augmenter.label]
-    command = [sys.executable, __file__, "--train", *spec, "--data", str(options.data)]
+    command = [sys.executable, __file__, "--train", *spec, "--data", str(options.data), "--backbone", options.backbone]
 
     def seconds(count: int) -> float:
         jobs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(count)]
@@ -207,29 +177,12 @@ def train_some(options: argparse.Namespace, trials: int = 10) -> None:
     print(time.perf_counter() - start)
 
 
-def draw_growth(rows: Sequence[Row], file: Path) -> None:
-    """Seconds per trial against k, one line a dataset and method."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(5, 3.2), layout="constrained")
-    lines: dict[str, list[tuple[int, float]]] = {}
-    for row in rows:
-        lines.setdefault(f"{row.cell.dataset} {row.cell.augmenter.label}", []).append((row.cell.k, row.fast))
-    for label, points in lines.items():
-        axes.plot(*zip(*sorted(points), strict=True), marker="o", markersize=3, label=label)
-    axes.set(xlabel="k, labelled graphs per class", ylabel="seconds per trial", xlim=(0, None), ylim=(0, None))
-    axes.legend(fontsize=7)
-    figure.savefig(file)
-
-
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=None, help="data root (default: $BENCH_DATA)")
     parser.add_argument("--datasets", nargs="+", default=["PROTEINS", "NCI1", "IMDB-BINARY", "DD"])
     parser.add_argument("--methods", nargs="+", default=METHODS)
+    parser.add_argument("--backbone", default="gcn", help="of both engines; the plain loop knows gcn only")
     parser.add_argument("-k", nargs="+", type=int, default=[10])
     parser.add_argument(
         "--growth", nargs="*", type=int, default=[2, 5, 10, 25, 50], help="k of the plot; none: no plot"
