@@ -154,8 +154,7 @@ def forecast_hours(rows: Sequence[Row], options: argparse.Namespace) -> None:
 
 def two_jobs(cell: Cell, options: argparse.Namespace) -> None:
     """How much two processes on two cores get done, against one."""
-    spec = [cell.dataset, str(cell.k), cell.augmenter.label]
-    command = [sys.executable, __file__, "--train", *spec, "--data", str(options.data), "--backbone", options.backbone]
+    command = itself("--train", cell, options)
 
     def seconds(count: int) -> float:
         jobs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(count)]
