@@ -113,7 +113,7 @@ def print_peak_memory(options: argparse.Namespace) -> None:
     dataset, k, method = options.peak_memory_of
     cell = cells(options, [dataset], [method], [int(k)])[0]
     problem, _ = TrialRunner(options.data, FastEngine()).problem(cell, Trial(0, 0))
-    trainer(FastEngine(), problem)(5)
+    trainer(FastEngine(), problem)(12)  # so many that units were looked for
     print(high_water() / 1024)
 
 
