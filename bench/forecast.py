@@ -98,27 +98,31 @@ class Forecast:
         for family, by_k in families.items():
             for k in sorted({min(by_k), min(by_k, key=lambda k: abs(k - PROBE_K))}):
                 say(f"probing {by_k[k].label}")
+                if not count:  # a process's first training also loads and builds code
+                    run(_shortened(by_k[k], PROBE_EPOCHS), Trial(0, 0))
                 self._probe_one(family, by_k[k], run)
                 count += 1
         return count
 
     def _probe_one(self, family: Family, cell: Cell, run: Callable[[Cell, Trial], Record]) -> None:
         """A few epochs and, where they are quick, some more: what `fast` prepares outweighs ten of its epochs."""
-
-        def trial(epochs: int) -> Record:
-            return run(replace(cell, training=replace(cell.training, epochs=epochs)), Trial(0, 0))
-
         epochs, more = (min(count, cell.training.epochs) for count in (PROBE_EPOCHS, LONG_PROBE_EPOCHS))
-        short = trial(epochs)
+        short = run(_shortened(cell, epochs), Trial(0, 0))
         if short["status"] != "done":
             self.unknown[family] = str(short["reason"])
             return
         self.probed.add(family)
         seconds = Seconds.of(short, epochs)
         more = min(more, epochs + int(LONG_PROBE_SECONDS / max(seconds.epoch, 1e-9)))
-        if more >= 2 * epochs and (long := trial(more))["status"] == "done":
-            seconds = Seconds.between(short, long, epochs, more)
+        if more >= 2 * epochs:
+            long = run(_shortened(cell, more), Trial(0, 0))
+            if long["status"] == "done":
+                seconds = Seconds.between(short, long, epochs, more)
         self._note(cell, seconds)
+
+
+def _shortened(cell: Cell, epochs: int) -> Cell:
+    return replace(cell, training=replace(cell.training, epochs=min(epochs, cell.training.epochs)))
 
 
 def family_of(cell: Cell) -> Family:

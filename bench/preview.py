@@ -74,24 +74,26 @@ def run_probes(cells: Iterable[Cell], forecast: Forecast, settings: WorkerSettin
 
 
 def hours_table(hours: Hours, plan: Plan) -> Table:
-    """Methods by dataset, with sums."""
+    """Methods by dataset, with sums; in minutes where all of it takes less than an hour."""
+    unit, times = ("hours", 1) if hours.total >= 1 else ("minutes", 60)
     methods = list(dict.fromkeys(method for method, _ in hours.by_place))
     datasets = [d for d in dict.fromkeys(cell.dataset for cell in plan.cells) if any(d == x for _, x in hours.by_place)]
-    table = Table(title="predicted hours of one process", header_style="bold")
+    table = Table(title=f"predicted {unit} of one process", header_style="bold")
     table.add_column("method")
     for name in (*datasets, "all"):
         table.add_column(escape(name), justify="right")
     for method in methods:
-        row = [hours.by_place.get((method, dataset)) for dataset in datasets]
-        table.add_row(escape(method), *map(_shown, row), _shown(sum(h for h in row if h is not None)))
+        found = [hours.by_place.get((method, dataset)) for dataset in datasets]
+        row = [None if taken is None else times * taken for taken in found]
+        table.add_row(escape(method), *map(_shown, row), _shown(sum(taken for taken in row if taken is not None)))
     table.add_section()
-    sums = [sum(h for (_, d), h in hours.by_place.items() if d == dataset) for dataset in datasets]
-    table.add_row("all", *map(_shown, sums), _shown(hours.total))
+    sums = [times * sum(h for (_, d), h in hours.by_place.items() if d == dataset) for dataset in datasets]
+    table.add_row("all", *map(_shown, sums), _shown(times * hours.total))
     return table
 
 
-def _shown(hours: float | None) -> str:
-    return "" if hours is None else f"{hours:.2f}" if hours < 10 else f"{hours:.1f}"
+def _shown(amount: float | None) -> str:
+    return "" if amount is None else f"{amount:.2f}" if amount < 10 else f"{amount:.1f}"
 
 
 def say_total(hours: Hours, request: RunRequest, console: Console) -> None:

@@ -76,7 +76,7 @@ def test_probes_are_short_and_only_where_nothing_is_measured(cells: dict[int, Ce
     ran, said, forecast = list[Cell](), list[str](), Forecast()
     run = at_rates(0.0, 0.1, ran)
     assert forecast.probe(cells.values(), run, said.append) == 2
-    assert [(cell.k, cell.training.epochs) for cell in ran] == [(2, PROBE_EPOCHS), (10, PROBE_EPOCHS)]
+    assert [(cell.k, cell.training.epochs) for cell in ran] == [(2, PROBE_EPOCHS)] * 2 + [(10, PROBE_EPOCHS)]
     assert len(said) == 2
     assert forecast.seconds(cells[10]) == pytest.approx(0.1 * 800 + 0.5)
     assert forecast.probe(cells.values(), run, said.append) == 0
@@ -85,25 +85,31 @@ def test_probes_are_short_and_only_where_nothing_is_measured(cells: dict[int, Ce
 def test_what_training_prepares_is_not_taken_for_epochs(cells: dict[int, Cell]) -> None:
     ran, forecast = list[Cell](), Forecast()
     forecast.probe(cells.values(), at_rates(0.02, 0.0002, ran), lambda text: None)
-    assert [cell.training.epochs for cell in ran] == [PROBE_EPOCHS, LONG_PROBE_EPOCHS] * 2
+    assert [cell.training.epochs for cell in ran] == [PROBE_EPOCHS, *[PROBE_EPOCHS, LONG_PROBE_EPOCHS] * 2]
     assert forecast.seconds(cells[10]) == pytest.approx(0.02 + 0.0002 * 800 + 0.5)
+
+
+def test_the_first_training_of_a_process_does_not_count(cells: dict[int, Cell]) -> None:
+    times, forecast = iter([9.0, 0.03, 0.13]), Forecast()
+    forecast.probe([cells[10]], lambda cell, at: trial(next(times)), lambda text: None)
+    assert forecast.seconds(cells[10]) == pytest.approx(0.02 + 0.001 * 800 + 0.5)
 
 
 def test_a_second_probe_takes_half_a_second_at_most(cells: dict[int, Cell]) -> None:
     ran, forecast = list[Cell](), Forecast()
     forecast.probe([cells[10]], at_rates(0.0, 0.0101, ran), lambda text: None)
-    assert [cell.training.epochs for cell in ran] == [PROBE_EPOCHS, PROBE_EPOCHS + 49]
+    assert [cell.training.epochs for cell in ran] == [PROBE_EPOCHS, PROBE_EPOCHS, PROBE_EPOCHS + 49]
 
 
 def test_a_longer_probe_that_was_quicker_leaves_a_positive_time(cells: dict[int, Cell]) -> None:
-    times = iter([0.03, 0.02])
+    times = iter([0.03, 0.03, 0.02])
     forecast = Forecast()
     forecast.probe([cells[10]], lambda cell, at: trial(next(times)), lambda text: None)
     assert 0.5 < (forecast.seconds(cells[10]) or 0) < 0.02 / LONG_PROBE_EPOCHS * 800 + 0.5
 
 
 def test_a_longer_probe_that_fails_leaves_the_first(cells: dict[int, Cell]) -> None:
-    answers = iter([trial(0.03), {"status": "failed", "reason": "boom"}])
+    answers = iter([trial(0.03), trial(0.03), {"status": "failed", "reason": "boom"}])
     forecast = Forecast()
     forecast.probe([cells[10]], lambda cell, at: next(answers), lambda text: None)
     assert forecast.seconds(cells[10]) == pytest.approx(0.03 * 80 + 0.5)
@@ -141,7 +147,7 @@ def test_a_dry_run_says_all_and_writes_nothing(tools: ModuleType, tmp_path: Path
     assert "a run would stop before it starts" in text
     assert "4 trials to run" in text
     assert "2 cells probed for a few epochs" in text
-    assert "predicted hours of one process" in text and "dropedge" in text
+    assert "predicted minutes of one process" in text and "dropedge" in text
     assert "with --jobs 2" in text
     assert not (tmp_path / "runs").exists()
 
@@ -153,7 +159,7 @@ def test_a_dry_run_goes_by_the_ledger(tools: ModuleType, tmp_path: Path) -> None
     text = dry_run(tools, tmp_path)
     assert "1 trials done already" in text and "1 trials to run" in text
     assert "probed" not in text
-    assert "1.00" in text and "about 30 min with --jobs 2" in text
+    assert "predicted hours of one process" in text and "1.00" in text and "about 30 min with --jobs 2" in text
 
 
 def test_without_a_probe_it_says_what_is_not_counted(tools: ModuleType, tmp_path: Path) -> None:
