@@ -12,9 +12,7 @@ from bench.ledger import LedgerState, Record
 
 PROBE_EPOCHS = 10
 LONG_PROBE_EPOCHS = 110
-LONG_PROBE_SECONDS = (
-    0.5  # training slower than that shows its epochs in the first probe; a second would only add waiting
-)
+LONG_PROBE_SECONDS = 0.5  # slower training shows its epochs in the first probe, a second would only add waiting
 PROBE_K = 10  # the label budget at which a probe is long enough to be measured and short enough to wait for
 
 Family = tuple[str, str, str, str]  # dataset, engine, augmenter, backbone: what decides most of the time
