@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from statistics import fmean
+from statistics import median
 from typing import Any
 
 from bench.cells import Cell, Trial
@@ -80,11 +80,11 @@ class Forecast:
         epochs = cell.training.epochs
         same = self._same.get(_identity(cell))
         if same:
-            return fmean(one.total(epochs) for one in same)
+            return _typical(same, epochs)
         measured = self._family.get(family_of(cell))
         if not measured:
             return None
-        return _at({k: fmean(one.total(epochs) for one in found) for k, found in measured.items()}, cell.k)
+        return _at({k: _typical(found, epochs) for k, found in measured.items()}, cell.k)
 
     def probe(self, cells: Iterable[Cell], run: Callable[[Cell, Trial], Record], say: Callable[[str], None]) -> int:
         """Measure a few epochs for each family that the ledger knows nothing of; how many cells that took."""
@@ -117,6 +117,11 @@ class Forecast:
             if long["status"] == "done":
                 seconds = Seconds.between(short, long, epochs, more)
         self._note(cell, seconds)
+
+
+def _typical(measured: Iterable[Seconds], epochs: int) -> float:
+    """The median: by the clock, a machine that slept for an hour makes one trial an hour long."""
+    return median(one.total(epochs) for one in measured)
 
 
 def _shortened(cell: Cell, epochs: int) -> Cell:

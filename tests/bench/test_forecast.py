@@ -38,6 +38,14 @@ def test_a_measured_cell_takes_what_it_took(cells: dict[int, Cell]) -> None:
     assert forecast.seconds(cells[2]) == pytest.approx(9.0 + 1.0 + 0.5)
 
 
+def test_one_trial_that_was_held_up_does_not_count(cells: dict[int, Cell]) -> None:
+    forecast = Forecast()
+    for train in (9.0, 10.0, 3600.0):
+        forecast.learn(cells[2], trial(train))
+    assert forecast.seconds(cells[2]) == pytest.approx(10.5)
+    assert forecast.seconds(replace(cells[2], k=3)) == pytest.approx(10.5 * 3 / 2)
+
+
 def test_only_training_grows_with_epochs(cells: dict[int, Cell]) -> None:
     forecast = Forecast()
     short = replace(cells[2], training=replace(cells[2].training, epochs=8))
