@@ -51,7 +51,6 @@ class Forecast:
 
     _same: dict[Any, list[Seconds]] = field(default_factory=dict)
     _family: dict[Family, dict[int, list[Seconds]]] = field(default_factory=dict)
-    probed: set[Family] = field(default_factory=set)
     unknown: dict[Family, str] = field(default_factory=dict)
 
     @classmethod
@@ -109,7 +108,6 @@ class Forecast:
         if short["status"] != "done":
             self.unknown[family] = str(short["reason"])
             return
-        self.probed.add(family)
         seconds = Seconds.of(short, epochs)
         more = min(more, epochs + int(LONG_PROBE_SECONDS / max(seconds.epoch, 1e-9)))
         if more >= 2 * epochs:

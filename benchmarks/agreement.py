@@ -20,6 +20,7 @@ from augmenters import AUGMENTERS
 from bench.ledger import LedgerState, read_state
 from bench.registry import UserError
 from bench.workspace import Workspace
+from benchmarks.scripts import call
 from models import BACKBONES, READOUTS
 
 BEYOND = 2.0  # standard errors; one pair in twenty is expected there by chance alone
@@ -107,7 +108,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    call(main)

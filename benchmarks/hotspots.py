@@ -25,8 +25,8 @@ from bench.engine.problem import Problem
 from bench.grids import product
 from bench.paths import data_root
 from bench.planning import Planner
-from bench.registry import UserError
 from bench.trials import TrialRunner
+from benchmarks.scripts import call, fit
 
 
 def sample(problem: Problem, trials: int) -> tuple[Counter[tuple[str, int]], float]:
@@ -41,7 +41,7 @@ def sample(problem: Problem, trials: int) -> tuple[Counter[tuple[str, int]], flo
     signal.setitimer(signal.ITIMER_PROF, 0.001, 0.001)
     start = time.process_time()
     for _ in range(trials):
-        FastEngine().fit([replace(problem, shared={})])
+        fit(FastEngine(), problem)
     signal.setitimer(signal.ITIMER_PROF, 0)
     return met, time.process_time() - start
 
@@ -59,7 +59,7 @@ def main() -> None:
     data, training = data_root(options.data), preset("paper")
     cell = Planner(data, FastEngine.name).cell(product([options.dataset], [options.method], [options.k])[0], training)
     problem, _ = TrialRunner(data, FastEngine()).problem(cell, Trial(0, 0))
-    FastEngine().fit([replace(problem, training=replace(training, epochs=20), shared={})])  # imports and caches
+    fit(FastEngine(), replace(problem, training=replace(training, epochs=20)))  # imports and caches
     met, seconds = sample(problem, options.trials)
     epoch = 1e6 * seconds / options.trials / training.epochs
     print(f"{cell.label}: {epoch:.0f} microseconds an epoch")
@@ -70,7 +70,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    call(main)

@@ -23,31 +23,24 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench.cells import Cell, Trial, preset
 from bench.engine.fast.compiled import compiled_or_reason
 from bench.engine.fast.engine import FastEngine
-from bench.engine.problem import Engine, Fitted, Problem
+from bench.engine.problem import Engine, Problem
 from bench.engine.reference import ReferenceEngine
 from bench.forecast import Forecast, predicted
 from bench.grids import named_grid, product
 from bench.ledger import Record
 from bench.paths import data_root
 from bench.planning import Planner
-from bench.registry import UserError
 from bench.trials import TrialRunner
 from benchmarks.plain import METHODS as PLAIN_METHODS
 from benchmarks.plain import train_plainly
 from benchmarks.rows import HEAD, Row, draw_growth, line
+from benchmarks.scripts import call, fit
 from benchmarks.timing import Side, high_water, matmul_rate
 
 WIDTH, LAYERS = 64, 4
 METHODS = ["none", "dropedge", "dropnode", "softedge", "m-mixup", "gdm-unc"]
 # REDDIT-MULTI-5K cannot be measured where it is not at hand: 5 classes of 508.5 nodes on average, DD has 2 of 284.3.
 REDDIT_AGAINST_DD = (5 * 508.5) / (2 * 284.3)
-
-
-def fit(engine: Engine, problem: Problem) -> Fitted:
-    result = engine.fit([replace(problem, shared={})])[0]
-    if isinstance(result, Exception):
-        raise result
-    return result
 
 
 def trainer(engine: Engine, problem: Problem) -> Callable[[int], object]:
@@ -234,7 +227,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    call(main)

@@ -1,0 +1,27 @@
+"""What the scripts here have in common."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+from bench.engine.problem import Engine, Fitted, Problem
+from bench.registry import UserError
+
+
+def call(main: Callable[[], None]) -> None:
+    """An error of the user is one line and exit code 2, as in `bench`."""
+    try:
+        main()
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def fit(engine: Engine, problem: Problem) -> Fitted:
+    """One trial with all that it needs made anew; what fails is raised."""
+    result = engine.fit([replace(problem, shared={})])[0]
+    if isinstance(result, Exception):
+        raise result
+    return result
