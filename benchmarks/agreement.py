@@ -17,9 +17,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from augmenters import AUGMENTERS
-from bench.ledger import LedgerState, read_state
 from bench.registry import UserError
-from bench.workspace import Workspace
+from bench.results.ledger import LedgerState, read_state
+from bench.results.workspace import Workspace
 from benchmarks.scripts import call
 from models import BACKBONES, READOUTS
 
@@ -35,7 +35,7 @@ def run(engine: str, options: argparse.Namespace) -> None:
     training = ["--preset", "paper", "--epochs", str(options.epochs), "--repeats", str(options.repeats)]
     where = ["--engine", engine, "--workspace", str(options.workspace / engine)]
     command = ["run", "--dataset", options.dataset, "-k", str(options.k), *chosen, *training, *where]
-    start = "from bench.cli import main; main()"
+    start = "from bench.cli.app import main; main()"
     done = subprocess.run([sys.executable, "-c", start, *command, "--skip-unavailable"], check=False)
     if done.returncode:
         raise UserError(f"the {engine} engine did not get through; its own message is above")

@@ -19,13 +19,13 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.cells import Trial, preset
-from bench.engine.fast.engine import FastEngine
-from bench.engine.problem import Problem
-from bench.grids import product
-from bench.paths import data_root
-from bench.planning import Planner
-from bench.trials import TrialRunner
+from bench.datasets.paths import data_root
+from bench.execution.trial import TrialRunner
+from bench.learning.fast.engine import FastEngine
+from bench.learning.problem import Problem
+from bench.plan.cells import Trial, preset
+from bench.plan.grids import product
+from bench.plan.planner import Planner
 from benchmarks.scripts import call, fit
 
 

@@ -19,9 +19,9 @@ from torch_geometric.data import Data
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from augmenters import AUGMENTERS
-from bench.cells import Training
-from bench.engine.problem import Problem
-from bench.trials import engines
+from bench.execution.trial import engines
+from bench.learning.problem import Problem
+from bench.plan.cells import Training
 from benchmarks.timing import high_water
 from models import BACKBONES, READOUTS
 

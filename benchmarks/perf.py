@@ -20,17 +20,17 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.cells import Cell, Trial, preset
-from bench.engine.fast.compiled import compiled_or_reason
-from bench.engine.fast.engine import FastEngine
-from bench.engine.problem import Engine, Problem
-from bench.engine.reference import ReferenceEngine
-from bench.forecast import Forecast, predicted
-from bench.grids import named_grid, product
-from bench.ledger import Record
-from bench.paths import data_root
-from bench.planning import Planner
-from bench.trials import TrialRunner
+from bench.datasets.paths import data_root
+from bench.execution.trial import TrialRunner
+from bench.learning.fast.engine import FastEngine
+from bench.learning.fast.ops.compiled import compiled_or_reason
+from bench.learning.problem import Engine, Problem
+from bench.learning.reference import ReferenceEngine
+from bench.plan.cells import Cell, Trial, preset
+from bench.plan.forecast import Forecast, predicted
+from bench.plan.grids import named_grid, product
+from bench.plan.planner import Planner
+from bench.results.ledger import Record
 from benchmarks.plain import METHODS as PLAIN_METHODS
 from benchmarks.plain import train_plainly
 from benchmarks.rows import HEAD, Row, draw_growth, line

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.cells import Cell
+from bench.plan.cells import Cell
 
 HEAD = """
 | dataset | k | method | fast s | of it once | reference s | plain s | x reference | x plain | % matmul | MiB |

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 
-from bench.engine.problem import Engine, Fitted, Problem
+from bench.learning.problem import Engine, Fitted, Problem
 from bench.registry import UserError
 
 

@@ -11,9 +11,9 @@ import jinja2
 from markupsafe import Markup
 
 from bench.registry import UserError
+from bench.results.frame import Results
 from tables import figures
 from tables.compare import Comparison, NothingToCompare, compare, contradiction_words
-from tables.frame import Results
 from tables.grid import Entry, Grid, Request, fill, reference_of, specs_for
 from tables.latex import TEMPLATES
 from tables.selection import Index, Pick, social_features

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from bench.registry import UserError, show, unknown
-from tables.frame import PARTS, Results
+from bench.results.frame import PARTS, Results
 from tables.specs import DEFINING_SETTINGS, Coordinate
 from tables.statistics import Paired, paired
 

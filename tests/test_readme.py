@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from bench.cli import app
+from bench.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

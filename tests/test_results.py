@@ -34,8 +34,8 @@ def test_the_readme_quotes_the_published_table() -> None:
 
 
 def test_every_cell_of_the_main_table_that_can_run_without_a_network_is_complete() -> None:
-    from bench.ledger import LedgerState
-    from bench.workspace import records_at
+    from bench.results.ledger import LedgerState
+    from bench.results.workspace import records_at
     from tables.specs import TABLES
 
     state = LedgerState.of(records_at(RESULTS / "trials.parquet"))

@@ -9,8 +9,8 @@ import zlib
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+from bench.datasets.paths import plain_name, tu_file
 from bench.datasets.tu_files import USED, normalised
-from bench.paths import plain_name, tu_file
 from bench.registry import UserError
 
 LARGEST = 4 * 2**30  # bytes of text; the largest set of the collection has about a quarter of it

@@ -17,8 +17,8 @@ from bench.datasets.archives import unpack
 from bench.datasets.importing import CHECKSUMS, Brought, bring_dataset, bring_splits
 from bench.datasets.loading import cheap_info
 from bench.datasets.tu_files import digest
+from bench.protocol.splits import split_file
 from bench.registry import UserError
-from bench.splits import split_file
 
 if TYPE_CHECKING:
     import aiohttp

@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 
 from bench.datasets.loading import load_dataset, resolve_dataset
+from bench.datasets.paths import tu_folder
 from bench.datasets.tu import is_processed
-from bench.paths import tu_folder
 from bench.sources import source_stamp
 
 NOTE = "fingerprint.txt"  # beside PyG's processed files: it goes when they go

@@ -16,11 +16,11 @@ from typing import Literal
 
 from bench.datasets.archives import copy_folder, find_tu_folder, unpack
 from bench.datasets.loading import cheap_info, forget_loaded
+from bench.datasets.paths import tu_file, tu_folder
 from bench.datasets.tu import read_graphs
 from bench.datasets.tu_files import USED, validate
-from bench.paths import tu_file, tu_folder
+from bench.protocol.splits import LARGEST_FILE, SUFFIX, dataset_of_file, read_splits, split_file
 from bench.registry import UserError
-from bench.splits import LARGEST_FILE, SUFFIX, dataset_of_file, read_splits, split_file
 
 # sha256 of Errica et al.'s files: diningphil/gnn-comparison, folder data_splits.
 CHECKSUMS = {

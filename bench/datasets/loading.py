@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bench.datasets.base import Dataset, DatasetInfo, GraphSet
 from bench.datasets.catalogue import DATASETS, OTHER_TU_SETS
-from bench.paths import plain_name
+from bench.datasets.paths import plain_name
 from bench.registry import Choice, UserError, split_spec, unknown
 
 _loaded: dict[tuple[str, Path], GraphSet] = {}

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from bench.datasets.base import Dataset, DatasetInfo
 from bench.datasets.catalogue import PAPER_SETS
+from bench.datasets.paths import plain_name, tu_file, tu_folder
 from bench.datasets.tu_files import is_complete, summary, validate
-from bench.paths import plain_name, tu_file, tu_folder
 from bench.registry import UserError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bench.paths import tu_file
+from bench.datasets.paths import tu_file
 from bench.registry import UserError
 
 # Continuous attributes and edge labels are not part of the protocol, so they are not kept.

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from multiprocessing import resource_tracker
 
 from bench.execution.memory import Claims, join_claims
-from bench.execution.tasks import Task, WorkerSettings, failed_record, run_task
-from bench.ledger import Record
+from bench.execution.worker import Task, WorkerSettings, failed_record, run_task
 from bench.registry import UserError
+from bench.results.ledger import Record
 
 DIED = "its worker process died twice, most likely out of memory; try fewer --jobs or less --memory"
 

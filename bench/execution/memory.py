@@ -14,7 +14,7 @@ import psutil
 from bench.registry import UserError
 
 if TYPE_CHECKING:
-    from bench.engine.problem import Problem
+    from bench.learning.problem import Problem
 
 GIB = 2**30
 UNITS = {"": 1, "B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": GIB, "TIB": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9}

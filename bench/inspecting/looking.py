@@ -12,15 +12,15 @@ from torch_geometric.data import Data
 
 from augmenters import AUGMENTERS
 from augmenters.base import GraphAugmenter, generator, label_distribution
-from bench.cells import Cell, Trial
-from bench.engine.augmentation import generate, make_context
-from bench.engine.problem import Problem
-from bench.grids import FOLDS, Grid, product
+from bench.execution.trial import TrialRunner, engines
 from bench.inspecting.shapes import Shape, distances, sampled, shape_of
-from bench.planning import Planner
+from bench.learning.augmentation import generate, make_context
+from bench.learning.problem import Problem
+from bench.plan.cells import Cell, Trial
+from bench.plan.grids import FOLDS, Grid, product
+from bench.plan.planner import Planner
+from bench.protocol.seeds import seed_from
 from bench.registry import UserError
-from bench.seeds import seed_from
-from bench.trials import TrialRunner, engines
 
 ENGINE = "reference"
 OTHER_DRAW = 1_000_000  # added to the repeat: labelled graphs that no run draws

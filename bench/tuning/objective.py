@@ -18,17 +18,17 @@ import torch
 from torch_geometric.data import Data
 
 from augmenters import AUGMENTERS
-from bench.budgets import labelled_graphs, validation_budget
-from bench.cells import Cell, Trial
 from bench.datasets import load_dataset
-from bench.engine.problem import Engine, Problem
+from bench.datasets.paths import data_root
 from bench.execution.memory import room_for
-from bench.execution.tasks import WorkerSettings, other_versions
-from bench.features import Featuriser
-from bench.paths import data_root
+from bench.execution.worker import WorkerSettings, other_versions
+from bench.learning.problem import Engine, Problem
+from bench.plan.cells import Cell, Trial
+from bench.protocol.budgets import labelled_graphs, validation_budget
+from bench.protocol.features import Featuriser
+from bench.protocol.seeds import TrialSeeds
+from bench.protocol.splits import DevelopmentSplits, load_splits
 from bench.registry import UserError
-from bench.seeds import TrialSeeds
-from bench.splits import DevelopmentSplits, load_splits
 from models.fit import Diverged, predict
 
 Validation = Literal["budget", "full"]
@@ -159,7 +159,7 @@ def score(settings: WorkerSettings, work: dict[str, Any]) -> Score:
 def _objective(settings: WorkerSettings, cell: Cell, validation: Validation) -> Objective:
     key = (settings, cell.dataset, cell.splits, validation)
     if key not in _OBJECTIVES:
-        from bench.trials import engines
+        from bench.execution.trial import engines
 
         data = DevelopmentData.load(cell.dataset, cell.splits, data_root(settings.data_root))
         engine = engines()[settings.engine]()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from augmenters import AUGMENTERS
-from bench.cells import Cell, Training, preset
+from bench.plan.cells import Cell, Training, preset
 from bench.registry import Choice, Registry, Scalar, Setting, UserError, show, signature_settings, unknown
 from models import BACKBONES, READOUTS
 

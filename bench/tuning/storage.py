@@ -20,7 +20,7 @@ from optuna.storages import RDBStorage
 from sqlalchemy.engine import URL
 
 from bench.registry import UserError
-from bench.workspace import Workspace
+from bench.results.workspace import Workspace
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)  # one line a trial is what the view is for
 

@@ -20,9 +20,9 @@ import optuna
 import psutil
 from optuna.trial import FrozenTrial, TrialState
 
-from bench.cells import Cell
+from bench.plan.cells import Cell
+from bench.protocol.seeds import seed_from
 from bench.registry import UserError
-from bench.seeds import seed_from
 from bench.tuning.space import Space
 from bench.tuning.storage import Storage
 from bench.tuning.strategies import GivenValues, make_pruner, make_sampler

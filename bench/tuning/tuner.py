@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 
-from bench.cells import Trial
-from bench.running import Clock
+from bench.execution.driver import Clock
+from bench.plan.cells import Trial
 from bench.tuning.objective import Score
 from bench.tuning.study import MethodStudy, Turn
 from bench.tuning.workers import Pool, WorkerLost

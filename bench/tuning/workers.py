@@ -9,11 +9,11 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, Protocol
 
-from bench.cells import Cell
+from bench.cli.run_session import RunRequest, cluster_settings, local_workers
 from bench.execution.local import ProcessExecutor, _deaf_to_interrupts
-from bench.execution.tasks import WorkerSettings
+from bench.execution.worker import WorkerSettings
+from bench.plan.cells import Cell
 from bench.registry import UserError
-from bench.session import RunRequest, cluster_settings, local_workers
 from bench.tuning.objective import Score, score
 
 
@@ -83,7 +83,7 @@ class DaskPool:
     """The workers of a Dask cluster; Dask itself tries another worker when one dies."""
 
     def __init__(self, settings: WorkerSettings, scheduler: str | None, jobs: int, cells: Sequence[Cell]) -> None:
-        from bench.execution.cluster import DaskExecutor
+        from bench.execution.dask_cluster import DaskExecutor
 
         self.settings = settings
         self.cluster = DaskExecutor(settings, scheduler, jobs)

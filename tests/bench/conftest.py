@@ -17,11 +17,11 @@ from torch_geometric.utils import erdos_renyi_graph
 
 from augmenters import AUGMENTERS
 from augmenters.base import Augmenter
-from bench import cli
-from bench.cells import Training
-from bench.engine.fast.engine import fit_fast
-from bench.engine.problem import Fitted, Problem
-from bench.engine.reference import ReferenceEngine
+from bench.cli import app as cli
+from bench.learning.fast.engine import fit_fast
+from bench.learning.problem import Fitted, Problem
+from bench.learning.reference import ReferenceEngine
+from bench.plan.cells import Training
 from models import BACKBONES, READOUTS
 
 
@@ -187,8 +187,8 @@ def postgresql(servers: ModuleType) -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def mlflow_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty MLflow store to copy: making its tables takes seconds."""
-    from bench.tracking import Mirror
-    from bench.workspace import Workspace
+    from bench.results.workspace import Workspace
+    from bench.tracking.cells import Mirror
 
     workspace = Workspace(tmp_path_factory.mktemp("store"))
     Mirror(workspace.tracking_uri, workspace.artifacts)

@@ -16,11 +16,11 @@ from typing import Any
 
 from rich.console import Console
 
-from bench.grids import Grid, product
-from bench.ledger import LedgerState, read_records
-from bench.merging import CIRCUMSTANCES
-from bench.session import RunRequest, execute
-from bench.workspace import Workspace
+from bench.cli.run_session import RunRequest, execute
+from bench.plan.grids import Grid, product
+from bench.results.ledger import LedgerState, read_records
+from bench.results.merge import CIRCUMSTANCES
+from bench.results.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -127,7 +127,7 @@ def start(
     workspace: Path, arguments: Sequence[str], environment: Mapping[str, str] | None = None
 ) -> subprocess.Popen[str]:
     """`bench run` as a process group of its own, so that signals reach it as from a terminal."""
-    program = "from bench.cli import main; main()"
+    program = "from bench.cli.app import main; main()"
     return subprocess.Popen(
         [sys.executable, "-c", program, "run", "--workspace", str(workspace), *arguments],
         cwd=ROOT,

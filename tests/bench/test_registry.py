@@ -83,8 +83,8 @@ def test_create_gives_settings_and_what_the_caller_supplies(things: Registry) ->
         ("", ["is not a name with settings"]),
         ("loud-thing:loud=false", ["loud is fixed by the name loud-thing"]),
         ("no.such.module:Class", ["cannot be loaded from no.such.module:Class"]),
-        ("bench.cells:NoSuchClass", ["cannot be loaded"]),
-        ("bench.cells:Cell", ["is not a", "derive it from that class"]),
+        ("bench.plan.cells:NoSuchClass", ["cannot be loaded"]),
+        ("bench.plan.cells:Cell", ["is not a", "derive it from that class"]),
     ],
 )
 def test_mistakes_are_one_line_that_names_the_remedy(things: Registry, spec: str, words: list[str]) -> None:
@@ -123,8 +123,8 @@ def test_show_writes_what_reads_back_as_the_same_value(value: float | bool | int
 
 @given(st.text(max_size=60))
 def test_any_text_resolves_or_is_a_user_error(text: str) -> None:
-    registry = Registry("thing", "augbench.no-such-group", "bench.cells:Cell")
-    registry.add("known", "bench.cells:Cell")
+    registry = Registry("thing", "augbench.no-such-group", "bench.plan.cells:Cell")
+    registry.add("known", "bench.plan.cells:Cell")
     try:
         registry.resolve(text)
     except UserError as error:

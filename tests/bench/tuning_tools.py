@@ -15,12 +15,12 @@ from typing import Any
 
 from rich.console import Console
 
-from bench.cells import Cell, Trial, preset
-from bench.grids import Grid, product
-from bench.planning import Planner
-from bench.running import Clock
-from bench.session import RunRequest
-from bench.tuning.session import TuneRequest, execute
+from bench.cli.run_session import RunRequest
+from bench.cli.tune_session import TuneRequest, execute
+from bench.execution.driver import Clock
+from bench.plan.cells import Cell, Trial, preset
+from bench.plan.grids import Grid, product
+from bench.plan.planner import Planner
 from bench.tuning.space import space_for
 from bench.tuning.storage import Storage
 from bench.tuning.study import MethodStudy, Search, study_facts, turns_of
@@ -113,7 +113,15 @@ def start(workspace: Path, arguments: Sequence[str]) -> subprocess.Popen[str]:
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     data = str(workspace.parent / "data")
     return subprocess.Popen(
-        [sys.executable, "-c", "from bench.cli import main; main()", "tune", "--workspace", str(workspace), *arguments],
+        [
+            sys.executable,
+            "-c",
+            "from bench.cli.app import main; main()",
+            "tune",
+            "--workspace",
+            str(workspace),
+            *arguments,
+        ],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "BENCH_DATA": data},
         stdout=subprocess.PIPE,

@@ -1,7 +1,7 @@
 """Mutation testing: plant one fault after the other in a module and see whether the tests that mirror it notice.
 
     python tests/mutation/mutants.py                  # all of MIRRORS; the survivors are printed
-    python tests/mutation/mutants.py bench.seeds      # one module
+    python tests/mutation/mutants.py bench.protocol.seeds      # one module
 
 Each mutant runs in a process forked from one that has imported the heavy libraries already, but none of our modules.
 """
@@ -27,10 +27,10 @@ from operators import Mutant, mutants
 
 ROOT = Path(__file__).resolve().parents[2]
 MIRRORS = {
-    "bench.seeds": ["tests/bench/test_seeds.py"],
-    "bench.budgets": ["tests/bench/test_budgets.py"],
-    "bench.splits": ["tests/bench/test_splits.py"],
-    "bench.ledger": ["tests/bench/test_ledger.py", "tests/bench/test_ledger_writing.py"],
+    "bench.protocol.seeds": ["tests/bench/protocol/test_seeds.py"],
+    "bench.protocol.budgets": ["tests/bench/protocol/test_budgets.py"],
+    "bench.protocol.splits": ["tests/bench/protocol/test_splits.py"],
+    "bench.results.ledger": ["tests/bench/results/test_ledger.py", "tests/bench/results/test_ledger_writing.py"],
     "tables.statistics": ["tests/tables/test_statistics.py"],
 }
 HEAVY = ["numpy", "pandas", "scipy.stats", "sklearn.metrics", "torch", "torch_geometric.data", "torch_geometric.utils"]

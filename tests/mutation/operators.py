@@ -30,7 +30,7 @@ ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitOr: ast.BitAnd,
     ast.BitAnd: ast.BitOr,
 }
-MESSAGES = ("say_once", "UserError", "unknown", "TypeError", "ValueError")  # their wording is nobody's result
+MESSAGES = ("warn_once", "UserError", "unknown", "TypeError", "ValueError")  # their wording is nobody's result
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,9 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "bench"), str(HERE.parents[1])]
 import run_tools as tools  # noqa: E402
 from faults import Killer, in_a_fork  # noqa: E402
 
-from bench.ledger import Ledger, read_records  # noqa: E402
-from bench.tracking import Mirror  # noqa: E402
-from bench.workspace import Workspace  # noqa: E402
+from bench.results.ledger import Ledger, read_records  # noqa: E402
+from bench.results.workspace import Workspace  # noqa: E402
+from bench.tracking.cells import Mirror  # noqa: E402
 
 GRID = tools.grid(("none",), k=[2], folds=2, epochs=2)
 LEDGER = ("ledger.jsonl", "ledger.lock")
@@ -132,14 +132,14 @@ def run_job(store: Path, every_file: bool) -> Job:
 
 
 def merge_job(source: Path) -> Job:
-    from bench.merging import merge_ledgers
+    from bench.results.merge import merge_ledgers
 
     return Job(lambda folder: None, lambda folder: merge_ledgers([source], Workspace(folder)), trials, LEDGER)
 
 
 def tables_job(source: Path) -> Job:
     """Tables over those of an earlier day; every file is one or the other."""
-    from bench.commands.tables import tables
+    from bench.cli.commands.tables import tables
 
     def prepare(folder: Path) -> None:
         shutil.copyfile(Workspace(source).ledger, Workspace(folder).ledger)
@@ -151,7 +151,7 @@ def tables_job(source: Path) -> Job:
 
 
 def archive_job(source: Path) -> Job:
-    from tables.archive import write_archive
+    from bench.results.archive import write_archive
 
     def write(folder: Path) -> None:
         write_archive(read_records(Workspace(source).ledger), folder / "all.parquet")
@@ -161,7 +161,7 @@ def archive_job(source: Path) -> Job:
 
 def plan_cache_job() -> Job:
     from augmenters import AUGMENTERS
-    from bench.resolving import Resolver
+    from bench.plan.plugin_cache import Resolver
 
     def plan(folder: Path) -> None:
         resolver = Resolver(folder / "plugins.json")
@@ -199,7 +199,7 @@ def tiny_archive(folder: Path, graphs: int) -> Path:
 
 
 def store_job() -> Job:
-    from bench.tracking import Mirror
+    from bench.tracking.cells import Mirror
 
     def make(folder: Path) -> None:
         Mirror(Workspace(folder).tracking_uri, Workspace(folder).artifacts).experiment("usable")

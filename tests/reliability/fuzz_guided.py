@@ -20,11 +20,6 @@ sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]
 with atheris.instrument_imports(include=["bench", "tables", "augmenters", "models"]):
     import hostile_targets
 
-    import bench.datasets.tu_files
-    import bench.grid_files
-    import bench.ledger
-    import bench.splits  # noqa: F401
-    import tables.archive  # noqa: F401
 
 # What each target takes for granted, so that the search does not begin with guessing JSON.
 SEEDS = {

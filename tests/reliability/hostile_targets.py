@@ -48,7 +48,7 @@ def dataset_string(text: str, root: Path) -> None:
 
 
 def grid_file(content: bytes, folder: Path) -> None:
-    from bench.grid_files import read_grid
+    from bench.plan.grid_files import read_grid
 
     path = folder / "fuzz.toml"
     path.write_bytes(content)
@@ -58,8 +58,8 @@ def grid_file(content: bytes, folder: Path) -> None:
 
 def ledger_file(content: bytes, folder: Path) -> None:
     """Read as the harness reads it and as the tables do; cells come back from their lines."""
-    from bench.ledger import LedgerState, read_records
-    from tables.frame import from_records
+    from bench.results.frame import from_records
+    from bench.results.ledger import LedgerState, read_records
 
     path = folder / "ledger.jsonl"
     path.write_bytes(content)
@@ -73,7 +73,7 @@ def ledger_file(content: bytes, folder: Path) -> None:
 
 
 def split_file(content: bytes, folder: Path) -> None:
-    from bench.splits import read_splits
+    from bench.protocol.splits import read_splits
 
     path = folder / "TINY_splits.json"
     path.write_bytes(content)
@@ -118,8 +118,8 @@ def archive(content: bytes, folder: Path) -> None:
 
 def results_file(content: bytes, folder: Path) -> None:
     """What `bench tables --from FILE.parquet` reads."""
-    from tables.archive import read_archive
-    from tables.frame import from_records
+    from bench.results.archive import read_archive
+    from bench.results.frame import from_records
     from tables.selection import Index
 
     path = folder / "results.parquet"
@@ -130,7 +130,7 @@ def results_file(content: bytes, folder: Path) -> None:
 
 def split_content() -> list[dict[str, Any]]:
     """Valid folds of 40 graphs in Errica et al.'s layout."""
-    from bench.splits import stratified_splits
+    from bench.protocol.splits import stratified_splits
 
     own = stratified_splits("TINY", LABELS)
     parts = [(own.development(fold), own.test(fold).tolist()) for fold in range(10)]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from bench.ledger import Ledger, read_records
 from bench.registry import UserError
+from bench.results.ledger import Ledger, read_records
 
 
 def trial(number: int, count: int) -> dict[str, object]:

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 def append(workspace: Path) -> None:
     """What a driver does with a ledger: open it, add trials one by one, close it."""
-    from bench.ledger import Ledger
+    from bench.results.ledger import Ledger
 
     with Ledger(workspace / "ledger.jsonl") as ledger:
         key = next(iter(ledger.state.cells))
@@ -31,7 +31,7 @@ def main(command: str, workspace: str) -> None:
     if command == "append":
         append(Path(workspace))
     else:
-        from bench.cli import app
+        from bench.cli.app import app
 
         app([command, "-w", workspace], standalone_mode=False)
     used = resource.getrusage(resource.RUSAGE_SELF)

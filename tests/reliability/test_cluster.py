@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from bench.execution.cluster import DaskExecutor
+from bench.execution.dask_cluster import DaskExecutor
 
 Make = Callable[..., Path]
 METHODS = ("none", "dropedge", "m-mixup", "gdm-acc")

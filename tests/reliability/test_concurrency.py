@@ -12,8 +12,8 @@ from types import ModuleType
 
 import pytest
 
-from bench.ledger import read_records
-from bench.workspace import Workspace
+from bench.results.ledger import read_records
+from bench.results.workspace import Workspace
 
 HERE = Path(__file__).parent
 PROCESSES = 8
@@ -54,7 +54,7 @@ class Repeated(threading.Thread):
         self.enough = threading.Event()
 
     def run(self) -> None:
-        command = [sys.executable, "-c", "from bench.cli import main; main()", *self.arguments]
+        command = [sys.executable, "-c", "from bench.cli.app import main; main()", *self.arguments]
         while not self.enough.is_set():
             done = subprocess.run(command, cwd=HERE.parents[1], capture_output=True, text=True, check=False)
             self.codes.append(done.returncode)
@@ -95,7 +95,7 @@ def test_two_drivers_a_sync_and_tables_at_the_same_time(workspace: Callable[...,
 
 def assert_mirror_complete(folder: Path) -> None:
     """After a last sync, one run a cell, whatever happened between."""
-    from bench.tracking import CELL_TAG, Mirror, sync_mirror
+    from bench.tracking.cells import CELL_TAG, Mirror, sync_mirror
 
     home = Workspace(folder)
     sync_mirror(home, None)

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from bench.cells import Cell, Trial
-from bench.execution.tasks import Task, WorkerSettings, run_task
-from bench.planning import Planner
+from bench.execution.worker import Task, WorkerSettings, run_task
+from bench.plan.cells import Cell, Trial
+from bench.plan.planner import Planner
 
 Make = Callable[..., Path]
 METHODS = ["none", "dropedge", "softedge", "m-mixup", "g-mixup", "gdm-unc", "gdm-acc:encoder=vgsae"]
@@ -26,10 +26,10 @@ PROGRAM = """
 import hashlib, json, sys
 import numpy as np, torch
 from pathlib import Path
-from bench.cells import Cell, Trial
-from bench.engine.augmentation import generate, make_context
-from bench.execution.tasks import WorkerSettings, run_task
-from bench.trials import TrialRunner, engines
+from bench.plan.cells import Cell, Trial
+from bench.learning.augmentation import generate, make_context
+from bench.execution.worker import WorkerSettings, run_task
+from bench.execution.trial import TrialRunner, engines
 from augmenters.base import GraphAugmenter, generator
 
 given = json.loads(sys.stdin.read())

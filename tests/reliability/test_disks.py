@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from bench.commands.tables import figures, report, tables
-from bench.ledger import Ledger, read_records
-from bench.merging import merge_ledgers
+from bench.cli.commands.tables import figures, report, tables
+from bench.cli.status import print_status
 from bench.registry import UserError
-from bench.status import print_status
-from bench.tracking import sync_mirror
-from bench.workspace import Workspace
+from bench.results.ledger import Ledger, read_records
+from bench.results.merge import merge_ledgers
+from bench.results.workspace import Workspace
+from bench.tracking.cells import sync_mirror
 
 Disk = Callable[..., Path]
 ROOM = 12 * 1024  # bytes left on the full disk: the announcement and some trials

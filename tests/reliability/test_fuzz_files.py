@@ -201,7 +201,7 @@ def archives(draw: st.DrawFn) -> bytes:
 def some_results() -> Any:
     import pyarrow.parquet as pq
 
-    from tables.archive import write_archive
+    from bench.results.archive import write_archive
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "results.parquet"

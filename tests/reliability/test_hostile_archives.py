@@ -187,7 +187,7 @@ def test_a_parquet_file_of_endless_rows_takes_no_memory(tmp_path: Path) -> None:
             writer.write_table(table)
     assert path.stat().st_size < 500_000
     program = (
-        "import sys\nfrom pathlib import Path\nfrom tables.archive import read_archive\n"
+        "import sys\nfrom pathlib import Path\nfrom bench.results.archive import read_archive\n"
         "from bench.registry import UserError\n"
         "try:\n    read_archive(Path(sys.argv[1]))\nexcept UserError as error:\n    print('refused:', error)"
     )
@@ -199,7 +199,7 @@ def test_an_arrow_type_that_asks_to_be_unpickled_is_not(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from tables.archive import read_archive
+    from bench.results.archive import read_archive
 
     mark = tmp_path / "mark"
     field = pa.field(

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from bench.datasets import load_dataset
 from bench.datasets.importing import import_path
-from bench.grid_files import read_grid
-from bench.ledger import read_records
+from bench.plan.grid_files import read_grid
+from bench.protocol.splits import LARGEST_FILE, read_splits
 from bench.registry import UserError
-from bench.splits import LARGEST_FILE, read_splits
+from bench.results.ledger import read_records
 
 HOSTILE = (
     "\"><script>x</script><img src=y onerror='z'>{{7*7}}\\input{/etc/passwd}\\write18{id}$\\frac%\n&#_^~\x1b[31m\u202e"
@@ -136,7 +136,7 @@ def records(word: str) -> list[dict[str, Any]]:
 
 
 def test_a_report_of_hostile_names_has_the_tags_of_any_other() -> None:
-    from tables.frame import from_records
+    from bench.results.frame import from_records
     from tables.grid import Request
     from tables.report import render
 

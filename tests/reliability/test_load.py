@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from bench.grids import Coordinate
-from bench.ledger import read_state
-from bench.workspace import Workspace, records_at
+from bench.plan.grids import Coordinate
+from bench.results.frame import from_records
+from bench.results.ledger import read_state
+from bench.results.workspace import Workspace, records_at
 from tables import report
-from tables.frame import from_records
 from tables.grid import Request
 from tables.selection import Index
 

@@ -74,7 +74,7 @@ def bench(tmp_path: Path, calls: Path, mlflow_store: Path, tools: ModuleType) ->
     tools.prepare(tmp_path / "runs", mlflow_store)
 
     def call(*words: str, before: Sequence[str] = ()) -> str:
-        command = [*before, sys.executable, "-c", "from bench.cli import main; main()", *words]
+        command = [*before, sys.executable, "-c", "from bench.cli.app import main; main()", *words]
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
         )
@@ -123,7 +123,7 @@ def test_a_run_needs_no_network_at_all(bench: Bench, calls: Path) -> None:
 
 def test_mlflow_is_told_to_keep_silent_before_it_is_imported() -> None:
     program = (
-        "import bench.tracking, mlflow, mlflow.telemetry.client as client\n"
+        "import bench.tracking.cells, mlflow, mlflow.telemetry.client as client\n"
         "from mlflow.telemetry.utils import is_telemetry_disabled\n"
         "print(is_telemetry_disabled(), client.get_telemetry_client())"
     )
@@ -148,7 +148,7 @@ def test_the_ui_listens_to_this_machine_unless_asked(
 ) -> None:
     import typer
 
-    from bench.commands.mirror import ui
+    from bench.cli.commands.mirror import ui
 
     started: list[Sequence[str]] = []
 
@@ -173,7 +173,7 @@ def test_the_uis_sockets_are_bound_to_loopback(tmp_path: Path, tools: ModuleType
     tools.write_trials(folder, [{"type": "provenance", "id": "p"}])
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    program = "from bench.cli import main; main()"
+    program = "from bench.cli.app import main; main()"
     server = subprocess.Popen(
         [sys.executable, "-c", program, "ui", "-w", str(folder), "--port", str(port)],
         cwd=ROOT,

@@ -13,16 +13,16 @@ import torch
 from torch_geometric.data import Data
 
 from augmenters import AUGMENTERS
-from bench.cells import Training, Trial
 from bench.datasets.base import GraphSet
 from bench.datasets.importing import import_path
-from bench.engine.fast.engine import FastEngine
-from bench.engine.problem import Fitted, Problem
-from bench.engine.reference import ReferenceEngine
-from bench.grids import Grid, product
-from bench.planning import Planner
+from bench.execution.trial import TrialRunner, evaluate
+from bench.learning.fast.engine import FastEngine
+from bench.learning.problem import Fitted, Problem
+from bench.learning.reference import ReferenceEngine
+from bench.plan.cells import Training, Trial
+from bench.plan.grids import Grid, product
+from bench.plan.planner import Planner
 from bench.registry import UserError
-from bench.trials import TrialRunner, evaluate
 from models import BACKBONES, READOUTS
 from models.fit import Diverged
 
@@ -62,7 +62,7 @@ def test_divergence_names_the_epoch_at_which_it_happens(
     engine: str, epoch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Weights are spoilt after a known number of steps, so that the next epoch is the first without a number."""
-    from bench.engine.fast.parameters import Parameters
+    from bench.learning.fast.training.parameters import Parameters
 
     def spoiling(step: Callable[..., Any], spoil: Callable[[Any], None]) -> Callable[..., Any]:
         taken = 0
@@ -218,7 +218,7 @@ def test_a_fold_without_a_class_is_trained_and_scored(
 
 
 def test_features_made_from_structure_stay_finite_without_edges() -> None:
-    from bench.features import FEATURES, Featuriser
+    from bench.protocol.features import FEATURES, Featuriser
 
     for kind in set(FEATURES) - {"native"}:
         made = Featuriser.fit(kind, [graph(2), graph(1)])(graph(2))

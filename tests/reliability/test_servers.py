@@ -13,11 +13,11 @@ import pytest
 from optuna.exceptions import StorageInternalError
 
 from bench.execution import local
-from bench.execution.tasks import Task, run_task
-from bench.ledger import Record
-from bench.tracking import CELL_TAG, Mirror, sync_mirror
+from bench.execution.worker import Task, run_task
+from bench.results.ledger import Record
+from bench.results.workspace import Workspace
+from bench.tracking.cells import CELL_TAG, Mirror, sync_mirror
 from bench.tuning.storage import Storage
-from bench.workspace import Workspace
 
 Make = Callable[..., Path]
 METHODS = ("none", "duplicate", "dropedge", "m-mixup", "softedge")
@@ -45,7 +45,7 @@ def test_a_grid_goes_on_while_mlflow_and_its_database_are_restarted(
                     tracking.start()
                 yield run_task(self.settings, task.to_json())
 
-    monkeypatch.setattr("bench.session.SerialExecutor", WithRestarts)
+    monkeypatch.setattr("bench.cli.run_session.SerialExecutor", WithRestarts)
     try:
         code, out = tools.run(grid, folder, tracking_uri=tracking.uri)
         assert code == 0, out

@@ -17,7 +17,7 @@ CODE = """
 import resource, sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
-from bench.commands import tables
+from bench.cli.commands import tables
 tables.{command}(workspace=Path({workspace!r}))
 cpu = resource.getrusage(resource.RUSAGE_SELF).ru_utime
 print("CPU", round(cpu, 1), "torch" in sys.modules)

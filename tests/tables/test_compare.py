@@ -8,8 +8,8 @@ from types import ModuleType
 import pytest
 
 from bench.registry import UserError
+from bench.results.frame import from_records
 from tables.compare import OPEN, OUTSIDE, WITHIN, compare, latex, markdown, side_by_side
-from tables.frame import from_records
 from tables.grid import Request
 from tables.selection import Index
 from tables.specs import TABLES, Coordinate

@@ -9,8 +9,8 @@ from types import ModuleType
 import pytest
 
 from bench.registry import UserError
+from bench.results.frame import from_records
 from tables import figures
-from tables.frame import from_records
 from tables.grid import Request
 from tables.selection import Index
 from tables.specs import FIGURE, Coordinate

@@ -8,8 +8,8 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
+from bench.results.frame import from_records
 from tables import formats
-from tables.frame import from_records
 from tables.grid import Request, fill
 from tables.selection import Index
 from tables.specs import TABLES, Column, Coordinate, Row, TableSpec

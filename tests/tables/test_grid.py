@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from bench.registry import UserError
-from tables.frame import from_records
+from bench.results.frame import from_records
 from tables.grid import Entry, Grid, Request, fill, reference_of, specs_for
 from tables.selection import Index, Pick
 from tables.specs import METHODS, TABLES, Column, Coordinate, Row, TableSpec

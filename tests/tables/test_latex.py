@@ -12,8 +12,8 @@ from types import ModuleType
 import pytest
 
 from bench.registry import UserError
+from bench.results.frame import from_records
 from tables import compare, latex
-from tables.frame import from_records
 from tables.grid import Grid, Request, fill, specs_for
 from tables.selection import Index
 from tables.specs import TABLES, Coordinate

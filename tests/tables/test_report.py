@@ -14,7 +14,7 @@ from typing import ClassVar
 import pytest
 
 from bench.registry import UserError
-from tables.frame import from_records
+from bench.results.frame import from_records
 from tables.grid import Request
 from tables.report import render
 from tables.specs import FIGURE, TABLES, Coordinate

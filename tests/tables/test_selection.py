@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bench.registry import UserError
-from tables.frame import from_records
+from bench.results.frame import from_records
 from tables.selection import Index, Pick, base_label, social_features
 from tables.specs import Coordinate
 

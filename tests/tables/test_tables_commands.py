@@ -14,7 +14,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from bench.commands import tables as commands
+from bench.cli.commands import tables as commands
 from bench.registry import UserError
 from tables.specs import TABLES, Coordinate
 
@@ -145,7 +145,7 @@ def test_a_folder_that_cannot_be_written(paper: Path) -> None:
 
 def test_no_command_needs_torch(paper: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from bench.commands import tables as t\n"
+        "import sys; from pathlib import Path; from bench.cli.commands import tables as t\n"
         f"w = Path({str(paper)!r})\n"
         "t.tables(['GAE'], workspace=w); t.figures(workspace=w); t.compare(workspace=w); t.report(workspace=w)\n"
         "print([name for name in ('torch', 'torch_geometric', 'mlflow', 'optuna') if name in sys.modules])"

@@ -1,0 +1,71 @@
+"""`bench check` and `bench inspect`: whether an augmenter can be trusted, and what its graphs look like."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from bench.cli.options import DEFAULT_WORKSPACE, DataOption, TrackingOption, WorkspaceOption
+
+
+def check(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME...", help="name[:key=value,...] or package.module:Class[:key=value,...]"),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every augmenter that `bench list` shows.")] = False,
+) -> None:
+    """Hold augmenters to the contract: valid graphs, untouched input, own randomness, odd graphs borne.
+
+    Exit code 1 when something is broken.
+    """
+    from rich.console import Console
+
+    from augmenters import AUGMENTERS
+    from bench.registry import UserError
+
+    if bool(names) == everything:
+        raise UserError("bench check needs names of augmenters, or --all for every one; `bench list` shows them")
+    chosen = [AUGMENTERS.resolve(name) for name in (names or AUGMENTERS.names())]
+
+    import torch
+
+    from bench.checking import check_augmenter
+    from bench.cli.check_report import print_report, print_summary
+
+    torch.set_num_threads(1)
+    console, reports = Console(), []
+    for choice in chosen:
+        with console.status(f"checking {choice.label}"):
+            reports.append(check_augmenter(choice))
+        if not everything:
+            print_report(reports[-1], console)
+    if everything:
+        print_summary(reports, console)
+    raise typer.Exit(1 if any(report.broken for report in reports) else 0)
+
+
+def inspect(
+    dataset: Annotated[str, typer.Argument(help="Dataset whose graphs are augmented.")],
+    augmenter: Annotated[
+        list[str] | None, typer.Option("--augmenter", "-a", help="name[:key=value,...]; may be repeated.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", help="Labelled graphs per class.")] = 10,
+    fold: Annotated[int, typer.Option(help="The first trial's fold.")] = 0,
+    repeat: Annotated[int, typer.Option(help="The first trial's repeat of the label draw.")] = 0,
+    trials: Annotated[int, typer.Option(help="How many trials, over the folds from the first on.")] = 3,
+    workspace: WorkspaceOption = DEFAULT_WORKSPACE,
+    data: DataOption = None,
+    tracking_uri: TrackingOption = None,
+) -> None:
+    """Show what generated graphs look like beside the originals: a table, and a picture in WORKSPACE/inspect.
+
+    The graphs are those that `bench run` would train on in the same trials, with GCN and mean readout.
+    """
+    import torch
+
+    from bench.cli.inspect_session import InspectRequest, execute
+
+    torch.set_num_threads(1)
+    execute(InspectRequest(dataset, augmenter or [], k, fold, repeat, trials, workspace, data, tracking_uri))

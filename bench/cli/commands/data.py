@@ -1,0 +1,118 @@
+"""`bench data`: what is there, and how to get the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bench.datasets.paths import DATA_VARIABLE
+from bench.registry import UserError
+
+if TYPE_CHECKING:
+    from bench.datasets.importing import Brought
+
+app = typer.Typer(help="See, fetch and import datasets and splits.", no_args_is_help=True)
+
+DataOption = Annotated[
+    Path | None,
+    typer.Option("--data", envvar=DATA_VARIABLE, help="Data root.", show_default="the user's cache folder"),
+]
+
+
+@app.command()
+def status(data: DataOption = None) -> None:
+    """Show which datasets and splits are in the data root."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from bench.datasets import cheap_info
+    from bench.datasets.catalogue import PAPER_SETS
+    from bench.datasets.loading import present_tu_sets
+    from bench.datasets.paths import data_root
+    from bench.protocol.splits import PUBLISHED, families_at_hand
+
+    root = data_root(data)
+    table = Table("dataset", "state", "graphs", "classes", "node features", "splits", box=None, pad_edge=False)
+    missing = []
+    others = sorted(present_tu_sets(root) - set(PAPER_SETS))
+    for name in [*PAPER_SETS, *others, "digits", "synthetic"]:
+        info = cheap_info(name, root)
+        families = families_at_hand(name, root)
+        lacking = not info.present or not set(PUBLISHED.get(name, ())) <= set(families)
+        if lacking:
+            missing.append(name)
+        state = "built in" if name in ("digits", "synthetic") else "there" if info.present else "missing"
+        features = {True: "yes", False: "no", None: "?"}[info.has_features]
+        counts = ["" if n is None else str(n) for n in (info.graphs, info.classes)]
+        table.add_row(name, state, *counts, features, ", ".join([*families, "stratified"]))
+    console = Console()
+    console.print(f"data root: {root}", soft_wrap=True, highlight=False)
+    console.print(table)
+    if missing:
+        console.print(
+            f"To get what is missing: bench data fetch {' '.join(missing)}, or bench data import PATH.",
+            soft_wrap=True,
+            highlight=False,
+        )
+
+
+@app.command()
+def fetch(
+    names: Annotated[list[str] | None, typer.Argument(help="Datasets; the paper's six when none is named.")] = None,
+    data: DataOption = None,
+    tu_url: Annotated[
+        str | None, typer.Option(envvar="BENCH_TU_URL", help="Where NAME.zip lies.", show_default="as in PyG")
+    ] = None,
+    splits_url: Annotated[
+        str | None,
+        typer.Option(
+            envvar="BENCH_SPLITS_URL", help="Where FAMILY/NAME_splits.json lies.", show_default="the authors'"
+        ),
+    ] = None,
+) -> None:
+    """Download TU datasets and the published splits of Errica et al., checked, with time limits."""
+    from bench.datasets import resolve_dataset
+    from bench.datasets.catalogue import PAPER_SETS
+    from bench.datasets.fetching import fetch as fetch_dataset
+    from bench.datasets.paths import data_root
+
+    root = data_root(data)
+    for label in [resolve_dataset(name, root).label for name in names or PAPER_SETS]:
+        for brought in fetch_dataset(label, root, tu_url, splits_url):
+            _tell(brought)
+
+
+@app.command(name="import")
+def import_(
+    paths: Annotated[
+        list[Path], typer.Argument(help="Archives, folders in TU layout, split files, or folders of them.")
+    ],
+    data: DataOption = None,
+    family: Annotated[
+        str | None, typer.Option(help="Name of the split family.", show_default="the split file's folder")
+    ] = None,
+) -> None:
+    """Take in datasets (NAME.zip or folders) and split files (NAME_splits.json) that you have."""
+    from bench.datasets.importing import find_items, import_path
+    from bench.datasets.paths import data_root
+
+    root = data_root(data)
+    items = [item for path in paths for item in find_items(path.expanduser())]
+    items.sort(key=lambda item: item.name.endswith("_splits.json"))
+    failures: list[UserError] = []
+    for item in items:
+        try:
+            _tell(import_path(item, root, family))
+        except UserError as error:
+            if len(items) == 1:
+                raise
+            failures.append(error)
+            typer.echo(f"failed     {item}: {error}", err=True)
+    if failures:
+        raise UserError(f"{len(failures)} of {len(items)} could not be imported; the first: {failures[0]}")
+
+
+def _tell(brought: Brought) -> None:
+    typer.echo(f"{brought.outcome:<10} {brought.what}: {brought.detail}")

@@ -1,0 +1,95 @@
+"""`bench status`, `bench why`, `bench merge` and `bench verify`: the ledger itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bench.cli.options import DEFAULT_WORKSPACE, DataOption, WorkspaceOption
+
+if TYPE_CHECKING:
+    from bench.execution.verify import Check
+
+
+def status(
+    workspace: WorkspaceOption = DEFAULT_WORKSPACE,
+    source: Annotated[Path | None, typer.Option("--from", help="A ledger file or a parquet archive instead.")] = None,
+    data: DataOption = None,
+) -> None:
+    """Done, failed, stale and missing trials of each cell in the ledger."""
+    from bench.cli.status import print_status
+    from bench.datasets.paths import data_root
+
+    print_status(source or workspace, data_root(data))
+
+
+def why(
+    cell: Annotated[str, typer.Argument(help="The first letters of a cell's key, as `bench status` shows it.")],
+    workspace: WorkspaceOption = DEFAULT_WORKSPACE,
+    data: DataOption = None,
+) -> None:
+    """Which part of a cell's key is not what the code here would make, and which cell is the nearest to it."""
+    from bench.cli.why import explain
+    from bench.datasets.paths import data_root
+
+    explain(workspace, cell, data_root(data))
+
+
+def merge(
+    ledgers: Annotated[list[Path], typer.Argument(help="Workspaces, ledger files or archives of separate machines.")],
+    into: Annotated[
+        Path | None, typer.Option(help="Workspace that takes all of them.", show_default="the first one named")
+    ] = None,
+) -> None:
+    """Join ledgers; two different results for one trial are refused, and then nothing is written."""
+    from rich.console import Console
+
+    from bench.registry import UserError
+    from bench.results.merge import merge_ledgers
+    from bench.results.workspace import Workspace
+
+    if into is None and len(ledgers) < 2:
+        raise UserError(f"there is nothing to merge {ledgers[0]} with; name another ledger, or --into a workspace")
+    target = into or ledgers[0]
+    if target.is_file():
+        raise UserError(f"{target} is a file; give the workspace to merge into with --into FOLDER")
+    added = merge_ledgers(ledgers, Workspace(target))
+    Console().print(
+        f"{added.cells} cells and {added.trials} trials were new to {target}; `bench sync -w {target}` mirrors them",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def verify(
+    source: Annotated[
+        Path, typer.Option("--from", help="A workspace, a ledger file or a parquet archive.")
+    ] = DEFAULT_WORKSPACE,
+    sample: Annotated[int, typer.Option(min=1, help="How many finished trials to run again.")] = 10,
+    seed: Annotated[int, typer.Option(help="Which ones: the same seed chooses the same trials.")] = 0,
+    data: DataOption = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps.")] = "cpu",
+) -> None:
+    """Run finished trials again and compare every digit; exit code 1 when one comes out different."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    from bench.datasets.paths import data_root
+    from bench.execution.verify import Candidates
+    from bench.execution.verify import verify as run_again
+
+    console, root = Console(), data_root(data)
+    candidates = Candidates.of(source, root)
+    if candidates.stale:
+        console.print(f"{candidates.stale} trials are of other versions or other data than here and stay out of it")
+
+    def tell(check: Check) -> None:
+        mark = "[green]same[/]" if check.same else "[red]not the same[/]"
+        console.print(f"{mark} {escape(str(check))}", highlight=False, soft_wrap=True)
+
+    checks = run_again(candidates.sample(sample, seed), root, device, tell)
+    same = sum(check.same for check in checks)
+    console.print(f"{same} of {len(checks)} came out the same", highlight=False)
+    raise typer.Exit(0 if same == len(checks) else 1)

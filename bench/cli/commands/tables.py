@@ -1,0 +1,283 @@
+"""The commands that publish: tables, figures, the comparison with the paper, and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bench.cli.options import DEFAULT_WORKSPACE, WorkspaceOption
+from bench.registry import UserError
+
+if TYPE_CHECKING:
+    from bench.results.ledger import Record
+    from tables.grid import Grid, Request
+    from tables.selection import Index
+
+FromOption = Annotated[
+    Path | None,
+    typer.Option("--from", help="Read trials from a parquet or JSON-lines file instead of the workspace's ledger."),
+]
+OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Folder to write to. Default: WORKSPACE/tables.")]
+MetricOption = Annotated[str, typer.Option(help="accuracy, balanced_accuracy or macro_f1.")]
+FeaturesOption = Annotated[
+    str, typer.Option(help="Node features of the sets without any; several, with commas, give a table each.")
+]
+SplitsOption = Annotated[str, typer.Option(help="Split family, or `published` or `stratified`.")]
+PresetOption = Annotated[str, typer.Option(help="Training preset.")]
+WhereOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Pick cells by any property, as torch=2.13 or augmenter-version=latest. May be repeated."),
+]
+MixOption = Annotated[
+    list[str] | None, typer.Option(help="A property in which the cells of one table may differ. May be repeated.")
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Refuse cells with missing trials instead of showing n/N.")
+]
+MarkOption = Annotated[str, typer.Option(help="best, ties (with the best) or significance (to plain training).")]
+SettingsOption = Annotated[str, typer.Option(help="default, tuned, or default,tuned for both side by side.")]
+OneSettingsOption = Annotated[str, typer.Option("--settings", help="default or tuned.")]
+
+
+def tables(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="10labelrate, Match, GAE, GNN_Baseline, Pool, main_exp, custom. Default: all with results."
+        ),
+    ] = None,
+    workspace: WorkspaceOption = DEFAULT_WORKSPACE,
+    source: FromOption = None,
+    out: OutOption = None,
+    style: Annotated[str, typer.Option(help="paper or booktabs.")] = "paper",
+    mark: MarkOption = "best",
+    metric: MetricOption = "accuracy",
+    settings: SettingsOption = "default",
+    features: FeaturesOption = "",
+    splits: SplitsOption = "",
+    preset: PresetOption = "",
+    where: WhereOption = None,
+    mix: MixOption = None,
+    strict: StrictOption = False,
+    standalone: Annotated[
+        bool, typer.Option("--standalone", help="Also one document that compiles by itself.")
+    ] = False,
+    document_class: Annotated[str, typer.Option(help="Class of that document: article or llncs.")] = "article",
+    export: Annotated[Path | None, typer.Option(help="Also write every trial to this parquet file.")] = None,
+) -> None:
+    """Write the paper's tables from the ledger: LaTeX, CSV, Markdown and a macro for each cell."""
+    from rich.console import Console
+
+    from tables import figures, formats, latex
+    from tables.grid import fill, specs_for
+    from tables.terminal import show_grid
+    from tables.wording import KINDS
+
+    folder = out or workspace / "tables"
+    index = _index(workspace, source)
+    requests = _requests(metric, settings, mark, features, splits, preset, where, mix, strict)
+    grids: list[Grid] = []
+    for request in requests:
+        filled = [fill(index, spec, request) for spec in specs_for(index, names or (), request.settings)]
+        grids += [grid for grid in filled if names or any(entry.value.n for entry in grid.entries)]
+    if not grids:
+        raise UserError("no cell has the properties asked for; see what there is with: bench status")
+    # everything is rendered before anything is written: an error leaves no half of a set behind
+    texts: dict[str, str] = {}
+    for grid in grids:
+        for kind in KINDS:
+            stem = grid.name if kind == "values" else f"{grid.name}-{kind}"
+            texts[f"{stem}.tex"] = latex.table(grid, kind, style)
+            texts[f"{stem}.md"] = formats.markdown(grid, kind)
+        texts[f"{grid.name}.csv"] = formats.tidy(grid, index).to_csv(index=False, float_format="%.12g")
+    texts["macros.tex"] = latex.macros(grids)
+    if standalone:
+        bodies = [texts[name] for name in texts if name.endswith(".tex") and name != "macros.tex"]
+        beside = {"main_exp.pdf": latex.figure_caption(metric)}
+        texts["standalone.tex"] = latex.standalone(bodies, texts["macros.tex"], document_class, beside)
+        try:
+            drawn = figures.label_rate_figure(figures.curves(index, requests[0]))
+        except figures.NothingToDraw as nothing:
+            _say(f"without the figure: {nothing}")
+        else:
+            figures.save(drawn, folder, "main_exp", ["pdf"])
+    _write(folder, texts)
+    if export is not None:
+        from bench.results.archive import write_archive
+
+        write_archive(_records(workspace, source), export)
+    console = Console()
+    for grid in grids:
+        show_grid(grid, console)
+    _say(f"{len(texts)} files in {folder}")
+
+
+def figures(
+    workspace: WorkspaceOption = DEFAULT_WORKSPACE,
+    source: FromOption = None,
+    out: OutOption = None,
+    datasets: Annotated[
+        str, typer.Option(help="Datasets to draw, with commas. Default: the paper's that are there.")
+    ] = "",
+    backbone: Annotated[str, typer.Option(help="Backbone whose lines are drawn.")] = "gcn",
+    readout: Annotated[str, typer.Option(help="Readout whose lines are drawn.")] = "mean",
+    formats: Annotated[str, typer.Option("--formats", help="pdf, svg, png.")] = "pdf,svg,png",
+    metric: MetricOption = "accuracy",
+    settings: OneSettingsOption = "default",
+    features: FeaturesOption = "",
+    splits: SplitsOption = "",
+    preset: PresetOption = "",
+    where: WhereOption = None,
+    mix: MixOption = None,
+    strict: StrictOption = False,
+) -> None:
+    """Draw the label-rate figure and a critical-difference diagram for each label rate."""
+    from tables import figures as drawing
+
+    index = _index(workspace, source)
+    folder = out or workspace / "tables"
+    kinds = _words(formats)
+    for kind in kinds:
+        if kind not in drawing.FORMATS:
+            raise UserError(f"figures cannot be written as '{kind}'; choose from {', '.join(drawing.FORMATS)}")
+    for request in _requests(metric, settings, "best", features, splits, preset, where, mix, strict, one=True):
+        data = drawing.curves(index, request, backbone, readout, _words(datasets))
+        paths = drawing.save(drawing.label_rate_figure(data), folder, f"main_exp{request.suffix}", kinds)
+        for k in drawing.ranking_rates(data):
+            found = drawing.rank_methods(data, k)
+            if found is not None:
+                name = f"critical-difference-k{k}{request.suffix}"
+                paths += drawing.save(drawing.critical_difference_figure(found), folder, name, kinds)
+        for path in paths:
+            _say(str(path))
+
+
+def compare(
+    names: Annotated[list[str] | None, typer.Argument(help="Tables of the paper. Default: all five.")] = None,
+    workspace: WorkspaceOption = DEFAULT_WORKSPACE,
+    source: FromOption = None,
+    out: OutOption = None,
+    settings: OneSettingsOption = "default",
+    features: FeaturesOption = "",
+    splits: SplitsOption = "",
+    preset: PresetOption = "",
+    where: WhereOption = None,
+    mix: MixOption = None,
+) -> None:
+    """Set our numbers beside the paper's: difference, noise, verdict, and the paper's own contradictions."""
+    from rich.console import Console
+
+    from bench.registry import unknown
+    from tables import compare as comparing
+    from tables.specs import TABLES
+    from tables.terminal import show_comparison
+
+    for name in names or ():
+        if name not in TABLES:
+            raise unknown("table of the paper", name, TABLES)
+    index = _index(workspace, source)
+    console, texts = Console(), {}
+    for request in _requests("accuracy", settings, "best", features, splits, preset, where, mix, False, one=True):
+        found = comparing.compare(index, request, names or ())
+        texts[f"compare{request.suffix}.md"] = comparing.markdown(found)
+        texts[f"compare{request.suffix}.tex"] = comparing.latex(found)
+        for name in dict.fromkeys(line.theirs.table for line in found.lines):
+            texts[f"compare-{name}{request.suffix}.md"] = comparing.side_by_side(found, name)
+        show_comparison(found, console)
+    _write(out or workspace / "tables", texts)
+    _say(f"{len(texts)} files in {out or workspace / 'tables'}")
+
+
+def report(
+    workspace: WorkspaceOption = DEFAULT_WORKSPACE,
+    source: FromOption = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="File. Default: WORKSPACE/report.html.")] = None,
+    title: Annotated[str, typer.Option(help="Heading of the page.")] = "augbench report",
+    mark: MarkOption = "ties",
+    metric: MetricOption = "accuracy",
+    settings: SettingsOption = "default",
+    features: FeaturesOption = "",
+    splits: SplitsOption = "",
+    preset: PresetOption = "",
+    where: WhereOption = None,
+    mix: MixOption = None,
+) -> None:
+    """Write one self-contained HTML page: tables, figures, comparison with the paper, costs, failures, provenance."""
+    from tables.report import render
+
+    index = _index(workspace, source)
+    requests = _requests(metric, settings, mark, features, splits, preset, where, mix, False)
+    path = out or workspace / "report.html"
+    _write(path.parent, {path.name: render(index.results, requests, title)})
+    _say(str(path))
+
+
+def _index(workspace: Path, source: Path | None) -> Index:
+    from bench.results.frame import from_records
+    from tables.selection import Index
+
+    return Index(from_records(_records(workspace, source, curves=False)))
+
+
+def _records(workspace: Path, source: Path | None, curves: bool = True) -> Iterable[Record]:
+    from bench.results.workspace import records_at
+
+    return records_at(source or workspace, curves)
+
+
+def _requests(
+    metric: str,
+    settings: str,
+    mark: str,
+    features: str,
+    splits: str,
+    preset: str,
+    where: list[str] | None,
+    mix: list[str] | None,
+    strict: bool,
+    one: bool = False,
+) -> list[Request]:
+    """What the options ask for; one request for each kind of features."""
+    from tables.grid import Request
+    from tables.selection import Pick
+
+    picked: dict[str, str] = {}
+    for item in where or ():
+        name, equals, value = (part.strip() for part in item.partition("="))
+        if not name or not equals or not value:
+            raise UserError(f"--where {item} cannot be read; write --where property=value")
+        picked[name] = value
+    picked |= {name: value for name, value in (("splits", splits), ("preset", preset)) if value}
+    kinds = _words(settings)
+    if not kinds or (one and len(kinds) > 1):
+        raise UserError(f"--settings {settings} is not valid here; give default or tuned")
+    variants = _words(features)
+    requests = []
+    for variant in variants or [""]:
+        pick = Pick({**picked, **({"features": variant} if variant else {})}, frozenset(mix or ()))
+        suffix = f"-{variant}" if len(variants) > 1 else ""
+        requests.append(Request(metric, tuple(kinds), mark, pick, strict, suffix))
+    return requests
+
+
+def _words(text: str) -> list[str]:
+    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def _write(folder: Path, texts: dict[str, str]) -> None:
+    from tables.writing import whole_file
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            with whole_file(folder / name) as part:
+                part.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {error.strerror}; choose another --out") from error
+
+
+def _say(text: str) -> None:
+    typer.echo(text)

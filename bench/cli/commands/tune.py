@@ -1,0 +1,117 @@
+"""`bench tune`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bench.cli import options
+from bench.cli.commands.run import adjusted, chosen_grid
+from bench.learning import DEFAULT_ENGINE
+
+
+def tune(
+    grid: options.GridOption = None,
+    dataset: options.DatasetOption = None,
+    augmenter: Annotated[
+        list[str] | None,
+        typer.Option("--augmenter", "-a", help="name[:key=value,...]; what is written stays. May be repeated."),
+    ] = None,
+    k: options.LabelsOption = None,
+    backbone: options.BackboneOption = None,
+    readout: options.ReadoutOption = None,
+    trials: Annotated[
+        int, typer.Option("--trials", "-n", help="Trials of each study, the defaults' one included.")
+    ] = 30,
+    timeout: Annotated[float | None, typer.Option(help="Seconds after which no further trial begins.")] = None,
+    space: Annotated[
+        list[str] | None,
+        typer.Option(help="lr=0.001..0.01, gdm-unc.encoder=gsae|vgsae, or gcn.layers=4 to fix. May be repeated."),
+    ] = None,
+    validation: Annotated[
+        str, typer.Option(help="budget: as many validation graphs per class as labels; full: the fold's whole part.")
+    ] = "budget",
+    sampler: Annotated[str, typer.Option(help="tpe, gp or random.")] = "tpe",
+    pruner: Annotated[
+        str, typer.Option(help="median, wilcoxon or none: when a trial is given up after some folds.")
+    ] = "median",
+    seed: Annotated[int, typer.Option(help="Another one gives another sequence of trials.")] = 0,
+    storage: Annotated[
+        str | None, typer.Option(help="Any Optuna storage URL. Default: SQLite in the workspace.", show_default=False)
+    ] = None,
+    status: Annotated[bool, typer.Option("--status", help="Only show the studies of the storage.")] = False,
+    folds: options.FoldsOption = None,
+    repeats: Annotated[int, typer.Option(help="Label draws per fold.")] = 1,
+    preset: options.PresetOption = None,
+    epochs: options.EpochsOption = None,
+    features: options.FeaturesOption = None,
+    splits: options.SplitsOption = None,
+    jobs: options.JobsOption = None,
+    memory: options.MemoryOption = None,
+    executor: options.ExecutorOption = "local",
+    scheduler: options.SchedulerOption = None,
+    workspace: options.WorkspaceOption = options.DEFAULT_WORKSPACE,
+    data: options.DataOption = None,
+    tracking_uri: options.TrackingOption = None,
+    device: options.DeviceOption = "cpu",
+    engine: options.EngineOption = DEFAULT_ENGINE,
+    skip_unavailable: Annotated[
+        bool, typer.Option("--skip-unavailable", help="Go on without what cannot run here.")
+    ] = False,
+) -> None:
+    """Search good settings for every method of a grid: the same number of trials for each, plain training included.
+
+    A trial trains on the k labelled graphs of each fold and is worth its accuracy on validation graphs; no test graph
+    is looked at. `bench run --tuned` measures the best settings. The same command goes on where it was stopped.
+    """
+    if status:
+        show_status(workspace, storage)
+        return
+    from bench.cli.run_session import RunRequest
+    from bench.cli.tune_session import TuneRequest, execute
+    from bench.tuning.space import read_narrowing
+    from bench.tuning.study import Search
+
+    axes: dict[str, list[Any]] = {
+        "datasets": dataset or [],
+        "augmenters": augmenter or [],
+        "k": options.whole_numbers(k or [], "-k"),
+        "backbones": backbone or [],
+        "readouts": readout or [],
+    }
+    changes: dict[str, Any] = {
+        "folds": folds,
+        "repeats": repeats,
+        "preset": preset,
+        "features": features,
+        "splits": splits,
+    }
+    chosen = adjusted(chosen_grid(grid, axes, data), changes, epochs)
+    run = RunRequest(
+        grid=chosen,
+        workspace=workspace,
+        data=data,
+        tracking_uri=tracking_uri,
+        jobs=jobs,
+        memory=memory,
+        executor=executor,
+        scheduler=scheduler,
+        device=device,
+        engine=engine,
+        skip_unavailable=skip_unavailable,
+    )
+    search = Search(trials, sampler, pruner, seed)
+    narrowing = {**chosen.space, **read_narrowing(space or [])}
+    raise typer.Exit(execute(TuneRequest(run, search, validation, storage, timeout, narrowing)))
+
+
+def show_status(workspace: Path, storage: str | None) -> None:
+    """The studies of a storage."""
+    from bench.cli.progress import output
+    from bench.cli.tuning_status import print_studies
+    from bench.results.workspace import Workspace
+    from bench.tuning.storage import existing_storage
+
+    print_studies(existing_storage(storage, Workspace(workspace)), output())

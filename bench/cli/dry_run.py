@@ -1,0 +1,107 @@
+"""`bench run --dry-run`: what a run would do and how long it would take. It writes nothing to the workspace."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from bench.cli.progress import duration, output
+from bench.cli.run_session import RunRequest, check_machine, planned, say_what_will_run
+from bench.cli.status import method_namer
+from bench.datasets.paths import data_root
+from bench.execution.worker import Task, WorkerSettings, run_task
+from bench.plan.cells import Cell, Trial
+from bench.plan.forecast import Forecast, Hours, predicted
+from bench.plan.planner import Plan
+from bench.results.ledger import Record, read_state
+from bench.results.workspace import Workspace
+
+
+def preview(request: RunRequest, probe: bool, console: Console | None = None) -> int:
+    """Print the plan: cells, trials, done, what cannot run and why, and predicted hours by dataset and method."""
+    console, start = console or output(), time.perf_counter()
+    root = data_root(request.data)
+    request.check()
+    if request.engine != RunRequest.engine:
+        check_machine(request)  # imports torch, for which the default need not wait
+    plan = planned(request, root, skip_unavailable=True)
+    state = read_state(Workspace(request.workspace).ledger, curves=False)
+    jobs, forecast = plan.pending(state, request.retry), Forecast.from_ledger(state)
+    say_what_will_run(plan, state, console)
+    if plan.skipped and not request.skip_unavailable:
+        console.print("so a run would stop before it starts; --skip-unavailable runs the rest", highlight=False)
+    console.print(f"{len(jobs)} trials to run; planned in {time.perf_counter() - start:.1f} s", highlight=False)
+    if not jobs:
+        return 0
+    if probe:
+        settings = WorkerSettings(str(root), request.engine, request.device)
+        run_probes({cell.key: cell for cell, _ in jobs}.values(), forecast, settings, console)
+    hours = predicted(jobs, forecast, method_namer(plan.cells))
+    if hours.by_place:
+        console.print(hours_table(hours, plan))
+    say_total(hours, request, console)
+    return 0
+
+
+def run_probes(cells: Iterable[Cell], forecast: Forecast, settings: WorkerSettings, console: Console) -> None:
+    """Short trainings in this process where the ledger has nothing to go by."""
+
+    def run(cell: Cell, trial: Trial) -> Record:
+        wall, processor = time.perf_counter(), time.process_time()
+        record = run_task(settings, Task(((cell, trial),)).to_json())[0]
+        # So short a probe is easily held up by something else on the machine: only the share it worked counts.
+        worked = (time.process_time() - processor) / (time.perf_counter() - wall)
+        share = min(1.0, worked) if settings.device == "cpu" else 1.0
+        seconds = {part: share * taken for part, taken in record.get("seconds", {}).items()}
+        return {**record, "seconds": seconds}
+
+    start = time.perf_counter()
+    with console.status("probing") as status:
+        count = forecast.probe(cells, run, lambda text: status.update(escape(text)))
+    if count:
+        took = duration(time.perf_counter() - start)
+        console.print(
+            f"nothing measured yet for some methods: {count} cells probed for a few epochs in {took}",
+            highlight=False,
+        )
+    for (dataset, _, augmenter, backbone), reason in forecast.unknown.items():
+        text = f"[yellow]the probe of {augmenter} with {backbone} on {dataset} failed: {escape(reason)}[/]"
+        console.print(text, highlight=False, soft_wrap=True)
+
+
+def hours_table(hours: Hours, plan: Plan) -> Table:
+    """Methods by dataset, with sums; in minutes where all of it takes less than an hour."""
+    unit, times = ("hours", 1) if hours.total >= 1 else ("minutes", 60)
+    methods = list(dict.fromkeys(method for method, _ in hours.by_place))
+    datasets = [d for d in dict.fromkeys(cell.dataset for cell in plan.cells) if any(d == x for _, x in hours.by_place)]
+    table = Table(title=f"predicted {unit} of one process", header_style="bold")
+    table.add_column("method")
+    for name in (*datasets, "all"):
+        table.add_column(escape(name), justify="right")
+    for method in methods:
+        found = [hours.by_place.get((method, dataset)) for dataset in datasets]
+        row = [None if taken is None else times * taken for taken in found]
+        table.add_row(escape(method), *map(_shown, row), _shown(sum(taken for taken in row if taken is not None)))
+    table.add_section()
+    sums = [times * sum(h for (_, d), h in hours.by_place.items() if d == dataset) for dataset in datasets]
+    table.add_row("all", *map(_shown, sums), _shown(times * hours.total))
+    return table
+
+
+def _shown(amount: float | None) -> str:
+    return "" if amount is None else f"{amount:.2f}" if amount < 10 else f"{amount:.1f}"
+
+
+def say_total(hours: Hours, request: RunRequest, console: Console) -> None:
+    """The sum as time on the clock, and what it leaves out."""
+    if hours.by_place:
+        where = "one worker" if request.scheduler else f"--jobs {request.processes}"
+        workers = 1 if request.scheduler else request.processes
+        wall = duration(3600 * hours.total / workers)
+        console.print(f"about {wall} with {where}", highlight=False)
+    if hours.unknown:
+        console.print(f"not counted: {hours.unknown} trials of which nothing is measured yet", highlight=False)

@@ -1,0 +1,107 @@
+"""What a run shows: one live view on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from types import TracebackType
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from bench.plan.cells import Cell
+from bench.results.ledger import LedgerState, Record
+from bench.results.summary import mean_and_spread, ordered_trials
+
+PLAIN_LINE_EVERY = 10.0  # seconds between lines where there is no terminal
+
+
+def output() -> Console:
+    """Standard output: as wide as the terminal, or wide enough for tables where there is none."""
+    console = Console()
+    return console if console.is_terminal or "COLUMNS" in os.environ else Console(width=160)
+
+
+class RunView:
+    """Progress of a run: how much of each dataset is done, time left, and how the last trial's cell stands."""
+
+    def __init__(self, console: Console, expected: Mapping[str, tuple[int, int]]) -> None:
+        """`expected`: how many trials of each dataset are done already, and how many there are."""
+        self.console, self.failed = console, 0
+        self.done = self._at_start = sum(done for done, _ in expected.values())
+        self.total = sum(total for _, total in expected.values())
+        self._start, self._last_line = time.monotonic(), 0.0
+        self._last = Text("waiting for the first trial" if self.done < self.total else "nothing to run", style="dim")
+        self._all = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("[cyan]{task.fields[left]}[/] [red]{task.fields[failed]}"),
+            auto_refresh=False,
+        )
+        self._each = Progress(
+            TextColumn("{task.description}"), BarColumn(bar_width=30), MofNCompleteColumn(), auto_refresh=False
+        )
+        width = max(map(len, ("trials", *expected)))
+        self._whole = self._all.add_task(
+            "trials".ljust(width), total=self.total, completed=self.done, left="", failed=""
+        )
+        self._tasks = {
+            dataset: self._each.add_task(dataset.ljust(width), total=total, completed=done)
+            for dataset, (done, total) in expected.items()
+        }
+        self._live = Live(get_renderable=self._render, console=console, refresh_per_second=4)
+
+    def _render(self) -> RenderableType:
+        return Group(self._all, *([self._each] if len(self._tasks) > 1 else []), self._last)
+
+    def __enter__(self) -> RunView:
+        if self.console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def finished(self, record: Record, cell: Cell, state: LedgerState) -> None:
+        """Account for one trial."""
+        self.done += 1
+        self.failed += record["status"] != "done"
+        text = f"last: {cell.label}: {self._outcome(record, cell, state)}"
+        failed = f"{self.failed} failed" if self.failed else ""
+        self._all.update(self._whole, completed=self.done, left=self.left(), failed=failed)
+        self._each.advance(self._tasks[cell.dataset])
+        self._last = Text(text, style="dim", no_wrap=True, overflow="ellipsis")
+        now = time.monotonic()
+        if not self.console.is_terminal and (now - self._last_line > PLAIN_LINE_EVERY or self.done == self.total):
+            self._last_line = now
+            parts = [f"{self.done}/{self.total} trials", self.left(), failed, text]
+            self.console.print(", ".join(filter(None, parts)), highlight=False, markup=False, soft_wrap=True)
+
+    def _outcome(self, record: Record, cell: Cell, state: LedgerState) -> str:
+        if record["status"] != "done":
+            return f"{record['status']} ({record['reason']})"
+        accuracies = [t["accuracy"] for t in ordered_trials(state, cell.key) if t["status"] == "done"]
+        mean, _ = mean_and_spread(accuracies)
+        return f"{100 * mean:.1f} % over {len(accuracies)} so far"
+
+    def left(self) -> str:
+        """Time left by the pace of this run."""
+        run = self.done - self._at_start
+        if not run:
+            return "time left unknown"
+        seconds = (time.monotonic() - self._start) / run * (self.total - self.done)
+        return f"{duration(seconds)} left"
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words that fit a line."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,143 @@
+"""What a workspace holds, for the terminal: the state of each cell, and methods side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich.console import Console, Group
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from bench.cli.progress import output
+from bench.plan.cells import Cell
+from bench.plan.planner import Plan
+from bench.plan.staleness import Here
+from bench.results.ledger import LedgerState, Record
+from bench.results.summary import mean_and_spread, ordered_trials
+from bench.results.workspace import records_at
+
+PARTS = ("augmenter", "backbone", "readout")
+COUNTED = ("done", "failed", "stale", "missing")
+
+
+def comparison(plan: Plan, state: LedgerState) -> Group:
+    """Methods by dataset and label budget: mean accuracy in percent, spread over trials, trials missing."""
+    columns = list(dict.fromkeys((cell.dataset, cell.k) for cell in plan.cells))
+    rows: dict[str, dict[tuple[str, int], Cell]] = {}
+    method = method_namer(plan.cells)
+    for cell in plan.cells:
+        rows.setdefault(method(cell), {})[(cell.dataset, cell.k)] = cell
+    best = _best(plan, state, columns)
+    table = Table(header_style="bold")
+    table.add_column("method")
+    for dataset, k in columns:
+        table.add_column(f"{escape(dataset)}\nk={k}", justify="right")
+    for name, cells in rows.items():
+        shown = [_entry(cells.get(column), plan, state, best[column]) for column in columns]
+        table.add_row(escape(name), *shown)
+    return Group(Text("test accuracy in %, mean ± standard deviation over trials"), table, Text(_caption(plan)))
+
+
+def method_namer(cells: Sequence[Cell]) -> Callable[[Cell], str]:
+    """Names of rows: the augmenter, and the backbone and readout where the cells differ in them."""
+    varied = len({((c.tuned_from or {}).get("backbone", c.backbone.label), c.readout.label) for c in cells}) > 1
+
+    def name(cell: Cell) -> str:
+        base = cell.tuned_from or {}
+        method = f"{base['augmenter']}, tuned" if base else cell.augmenter.label
+        return f"{method} ({base.get('backbone', cell.backbone)}, {cell.readout})" if varied else method
+
+    return name
+
+
+def _accuracies(trials: Sequence[Record]) -> list[float]:
+    return [trial["accuracy"] for trial in trials if trial["status"] == "done"]
+
+
+def _best(plan: Plan, state: LedgerState, columns: list[tuple[str, int]]) -> dict[tuple[str, int], float]:
+    best = dict.fromkeys(columns, 0.0)
+    for cell in plan.cells:
+        values = _accuracies(ordered_trials(state, cell.key))
+        if values:
+            at = (cell.dataset, cell.k)
+            best[at] = max(best[at], round(100 * mean_and_spread(values)[0], 1))
+    return best
+
+
+def _entry(cell: Cell | None, plan: Plan, state: LedgerState, best: float) -> str:
+    if cell is None:
+        return "-"
+    values = _accuracies(ordered_trials(state, cell.key))
+    if not values:
+        return "[red]none done[/]"
+    mean, spread = mean_and_spread(values)
+    text = f"{100 * mean:.1f}"
+    text = f"[bold]{text}[/]" if float(f"{100 * mean:.1f}") >= best else text
+    text += f" ± {100 * spread:.1f}" if len(values) > 1 else ""
+    missing = len(values) < len(plan.trials)
+    return f"{text} [red]{len(values)}/{len(plan.trials)}[/]" if missing else text
+
+
+def _caption(plan: Plan) -> str:
+    training = plan.cells[0].training
+    kinds = ", ".join(
+        sorted({f"{cell.dataset}: {cell.splits} splits, {cell.features} features" for cell in plan.cells})
+    )
+    trials = f"{plan.grid.folds} folds x {plan.grid.repeats} label draws"
+    return f"{trials}, preset {training.preset}, {training.epochs} epochs; {kinds}"
+
+
+def print_status(source: Path, data: Path, console: Console | None = None) -> None:
+    """One row a cell of a workspace, a ledger or an archive, the sums, and the failures with their reasons."""
+    state, console = LedgerState.of(records_at(source, curves=False)), console or output()
+    planned, here = state.planned(), Here(data)
+    sums = dict.fromkeys(COUNTED, 0)
+    rows = [["cell", "dataset", "k", "augmenter", "backbone", "readout", *COUNTED, "accuracy"]]
+    for key, facts in state.cells.items():
+        done, failed = state.done(key), state.failed(key)
+        stale = len(done) if here.differs(facts) else 0
+        missing = len(planned.get(key, set()) - done - set(failed))
+        counts = dict(zip(COUNTED, (len(done), len(failed), stale, missing), strict=True))
+        sums = {name: sums[name] + count for name, count in counts.items()}
+        mean, _ = mean_and_spread(_accuracies(ordered_trials(state, key)))
+        names = [facts["dataset"], str(facts["k"]), *(facts[kind]["label"] for kind in PARTS)]
+        rows.append([key[:8], *names, *map(str, counts.values()), f"{100 * mean:.1f}" if done else ""])
+    console.print(_aligned(rows), highlight=False, soft_wrap=True)
+    words = ", ".join(f"{count} {name}" for name, count in sums.items())
+    console.print(f"{len(state.cells)} cells; trials: {words}", highlight=False)
+    if sums["stale"]:
+        console.print(
+            "stale: measured with other versions than those here; `bench why CELL` says which", highlight=False
+        )
+    print_failures(state, console)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    """A table of many rows; a table of rich's would take longer to draw than the ledger to read."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    right = len(PARTS) + 3  # from here on the columns are numbers
+    lines = []
+    for number, row in enumerate(rows):
+        cells = [
+            escape(text.rjust(width) if column >= right or column == 2 else text.ljust(width))
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        for column, colour in ((right + 1, "red"), (right + 2, "yellow"), (right + 3, "yellow")):
+            if number and row[column] != "0":
+                cells[column] = f"[{colour}]{cells[column]}[/]"
+        line = "  ".join(cells).rstrip()
+        lines.append(line if number else f"[bold]{line}[/]")
+    return "\n".join(lines)
+
+
+def print_failures(state: LedgerState, console: Console) -> None:
+    """Each reason once, with how often it came up."""
+    reasons: dict[str, int] = {}
+    for key in state.cells:
+        for record in state.failed(key).values():
+            text = f"{record['status']}: {state.cells[key]['augmenter']['label']}: {record['reason']}"
+            reasons[text] = reasons.get(text, 0) + 1
+    for text, count in reasons.items():
+        console.print(f"{count} x {escape(text)}", highlight=False, soft_wrap=True)

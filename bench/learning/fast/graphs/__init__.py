@@ -1,0 +1,1 @@
+"""What the engine prepares once: a training set as matrices."""

@@ -1,0 +1,66 @@
+"""The matrix that each backbone aggregates with, node by node, in factored form."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench.learning.fast.graphs.classes import Classes
+from bench.learning.fast.graphs.joined import Joined
+from bench.learning.fast.ops.product import Factored
+
+Kind = Literal["gcn", "gin", "sage"]
+
+
+def node_matrix(joined: Joined, kind: Kind) -> Factored:
+    """gcn: D^-1/2 (A + I) D^-1/2; gin: A + I; sage: the weighted mean over the neighbours."""
+    degrees, nodes = joined.degrees(), len(joined.x)
+    full = joined.near_complete[joined.graph]
+    # Near-complete graphs hand out the sum of all their rows, the node's own included.
+    loops = -full.astype(np.float64) if kind == "sage" else 1.0 - full
+    diagonal = sp.dia_array((loops[None], [0]), shape=(nodes, nodes)).tocsr()
+    matrix = sp.csr_array(joined.edges - joined.missing + diagonal)
+    receive, send = scales(degrees, kind)
+    return Factored(
+        sp.csr_array(scaled(receive, matrix, send)),
+        sp.csr_array((receive[full], (np.flatnonzero(full), sums_of(joined)[full])), shape=(nodes, sums(joined))),
+        sp.csr_array((send[full], (sums_of(joined)[full], np.flatnonzero(full))), shape=(sums(joined), nodes)),
+    )
+
+
+def scales(degrees: np.ndarray, kind: Kind) -> tuple[np.ndarray, np.ndarray]:
+    """What multiplies a row and a column of the adjacency."""
+    if kind == "gcn":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            root = (degrees + 1) ** -0.5
+        root[np.isinf(root)] = 0
+        return root, root
+    ones = np.ones(len(degrees))
+    return (1 / np.maximum(degrees, np.finfo(np.float32).tiny) if kind == "sage" else ones), ones
+
+
+def scaled(left: np.ndarray, matrix: sp.csr_array, right: np.ndarray) -> sp.csr_array:
+    """diag(left) matrix diag(right)."""
+    values = np.repeat(left, np.diff(matrix.indptr))
+    values *= matrix.data
+    values *= right[matrix.indices]
+    return sp.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def sums(joined: Joined) -> int:
+    return int(joined.near_complete.sum())
+
+
+def sums_of(joined: Joined) -> np.ndarray:
+    """The number of the shared sum of each node's graph, where it has one."""
+    return (np.cumsum(joined.near_complete) - 1)[joined.graph]
+
+
+def layer_matrix(nodes: Factored, kind: Kind, before: Classes, after: Classes) -> Factored:
+    """What takes one row a class before a layer to one row a class after it (sage: own rows come as a second block)."""
+    members = before.members()
+    alone = before.count == after.count == len(before.of_node)
+    matrix = nodes if alone else nodes.merged(after.stand_in, members)
+    return matrix.beside(sp.csr_array(members[after.stand_in])) if kind == "sage" else matrix

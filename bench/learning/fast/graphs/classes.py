@@ -1,0 +1,86 @@
+"""Equal nodes are computed once: colour refinement finds the nodes whose embeddings agree at each layer.
+
+Two nodes with the same features and the same neighbourhood up to depth l have the same embedding after l layers,
+whatever the weights are, in one graph or in two. So layer l needs one row a class of such nodes. In IMDB-BINARY, with
+constant features, this leaves a fifth of the rows; in NCI1 about half; in DD nearly all, and then nothing is merged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench.learning.fast.graphs.joined import Joined
+
+WORTH_MERGING = 0.97  # above this share of distinct nodes, the rows stay as they are
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The class of each node, one node that stands for each class."""
+
+    of_node: np.ndarray
+    stand_in: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return len(self.stand_in)
+
+    def members(self) -> sp.csr_array:
+        """Node x class, one where the node belongs to the class."""
+        nodes = len(self.of_node)
+        return sp.csr_array((np.ones(nodes), self.of_node, np.arange(nodes + 1)), shape=(nodes, self.count))
+
+
+def each_alone(nodes: int) -> Classes:
+    """Every node a class of its own."""
+    return Classes(np.arange(nodes), np.arange(nodes))
+
+
+def refine(joined: Joined, layers: int, by_degree: bool) -> list[Classes]:
+    """Classes before the first layer and after each; `by_degree` where a message depends on its sender's degree."""
+    nodes = len(joined.x)
+    code = row_codes(joined.x)
+    if by_degree:
+        code = scramble(code) + joined.degrees().view(np.uint64)
+    found = [classes_of(code)]
+    factor = np.where(joined.edges.data == 1, 1, scramble(joined.edges.data.view(np.uint64)) | 1).astype(np.uint64)
+    edges = sp.csr_array((factor, joined.edges.indices, joined.edges.indptr), shape=joined.edges.shape)
+    missing = joined.missing.astype(np.uint64)
+    full = joined.near_complete[joined.graph]
+    for _ in range(layers):
+        if found[-1].count > WORTH_MERGING * nodes:
+            found.append(found[-1])
+            continue
+        code = scramble(found[-1].of_node.astype(np.uint64))
+        around = edges @ code - missing @ code
+        # Sums wrap around; the full graph's sum without the node itself is what a complete neighbourhood sends.
+        totals = np.add.reduceat(code, joined.starts[:-1])[joined.graph] - code
+        around = around + np.where(full, totals, np.uint64(0))
+        found.append(classes_of(scramble(code) + around))
+    return found
+
+
+def classes_of(code: np.ndarray) -> Classes:
+    """One class a distinct code; codes are 64 bits wide, so that two unlike nodes practically never share one."""
+    _, stand_in, of_node = np.unique(code, return_index=True, return_inverse=True)
+    if len(stand_in) > WORTH_MERGING * len(code):
+        return each_alone(len(code))
+    return Classes(of_node, stand_in)
+
+
+def row_codes(x: np.ndarray) -> np.ndarray:
+    """A 64-bit code for each row of features."""
+    bits = np.ascontiguousarray(x).view(np.uint32).astype(np.uint64)
+    position = scramble(np.arange(1, bits.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
+    return scramble(bits * position).sum(axis=1, dtype=np.uint64)
+
+
+def scramble(code: np.ndarray) -> np.ndarray:
+    """A fixed bijection of 64-bit words that looks random (the finaliser of splitmix64)."""
+    code = (code + np.uint64(0x9E3779B97F4A7C15)).astype(np.uint64)
+    code = (code ^ (code >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    code = (code ^ (code >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return code ^ (code >> np.uint64(31))

@@ -1,0 +1,1 @@
+"""What the engine computes with: sparse products, pooling, dense maps, compiled sums."""

@@ -1,0 +1,1 @@
+"""What the engine does each epoch: layers, the network, the loop."""

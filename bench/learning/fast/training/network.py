@@ -1,0 +1,78 @@
+"""One training step of a graph classifier by hand: backbone, readout, head, loss and every gradient."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from bench.learning.fast.ops.dense import Linear, through_relu
+from bench.learning.fast.ops.pooling import Pooling
+from bench.learning.fast.training.mixing import Mixing
+from bench.learning.fast.training.parameters import Parameters
+
+log_softmax_backward = torch._log_softmax_backward_data
+
+
+class Stack(Protocol):
+    def forward(self) -> Tensor: ...
+
+    def backward(self, gradient: Tensor) -> None: ...
+
+
+class Network:
+    """A classifier bound to one training set; weights and gradients live in `parameters`."""
+
+    def __init__(
+        self, parameters: Parameters, stack: Stack, pooling: Pooling, targets: Tensor, weights: Tensor
+    ) -> None:
+        self.stack, self.pooling = stack, pooling
+        self.whole = self.first = Linear(parameters, "head.0")
+        self.second = Linear(parameters, "head.2")
+        (width, hidden), (graphs, classes) = self.first.weight.shape, targets.shape
+        self.targets, self.weights = targets, weights.view(-1, 1)
+        self.hidden, self.hidden_gradient = torch.empty(2, graphs, hidden)
+        self.pooled_gradient = torch.empty(graphs, width)
+        self.logits = torch.empty(graphs, classes)
+        self.set_targets(targets)
+
+    def set_targets(self, targets: Tensor) -> None:
+        """Loss = sum(negative * log p): the same for all steps unless the targets are mixed."""
+        self.negative = -(self.weights * targets).to(torch.get_default_dtype())
+        self.negative_row = self.negative.view(-1)
+
+    def forward(self) -> Tensor:
+        """Logits of every graph."""
+        return self.head(self.pooled())
+
+    def pooled(self) -> Tensor:
+        """One row a graph; the head does without the units that the stack leaves out."""
+        rows = self.pooling.forward(self.stack.forward())
+        if rows.shape != self.pooled_gradient.shape:
+            self.first, self.pooled_gradient = self.whole.front(rows.shape[1]), torch.empty_like(rows)
+        return rows
+
+    def head(self, pooled: Tensor) -> Tensor:
+        self.first.forward(pooled, self.hidden).relu_()
+        return self.second.forward(self.hidden, self.logits)
+
+    def step(self, loss: Tensor, mix: Mixing | None = None) -> None:
+        """Write the loss to the scalar `loss` and its gradients to the parameters."""
+        pooled = self.pooled()
+        if mix is None:
+            gradient = self.head_step(pooled, loss)
+        else:
+            mixed, targets = mix.forward(pooled, self.targets)
+            self.set_targets(targets)
+            gradient = mix.backward(self.head_step(mixed, loss))
+        self.stack.backward(self.pooling.backward(gradient))
+
+    def head_step(self, pooled: Tensor, loss: Tensor) -> Tensor:
+        """Loss of the head and its gradients; returns that of the pooled rows."""
+        log_share = torch.log_softmax(self.head(pooled), 1)
+        torch.dot(self.negative_row, log_share.view(-1), out=loss)
+        gradient = log_softmax_backward(self.negative, log_share, 1, log_share.dtype)
+        self.second.backward(gradient, self.hidden, self.hidden_gradient)
+        self.first.backward(through_relu(self.hidden_gradient, self.hidden), pooled, self.pooled_gradient)
+        return self.pooled_gradient

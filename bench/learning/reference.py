@@ -1,0 +1,122 @@
+"""The reference engine: one trial at a time in plain PyG, to be read, and to check a faster one against."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+
+import torch
+from numpy.random import Generator
+from torch_geometric.data import Batch, Data
+
+from augmenters.base import Context, EmbeddingAugmenter, GraphAugmenter, generator
+from bench.learning.augmentation import Stopwatch, density, generate, generated_figures, make_context, offline_set
+from bench.learning.problem import Augmented, Fitted, Problem, curve_epochs, training_set
+from models.classifier import GraphClassifier
+from models.fit import Mix, Step, fit, one_thread, own_stream, predict
+
+
+class ReferenceEngine:
+    """Trains each problem by itself."""
+
+    name = "reference"
+
+    def fit(self, problems: Sequence[Problem]) -> list[Fitted | Exception]:
+        results: list[Fitted | Exception] = []
+        for problem in problems:
+            try:
+                results.append(fit_problem(problem))
+            except (ArithmeticError, RuntimeError, ValueError, MemoryError) as error:
+                results.append(error)
+        return results
+
+
+@one_thread()
+def fit_problem(problem: Problem) -> Fitted:
+    """Augment, train from the trial's initial weights, return the classifier of the last (or the best) epoch."""
+    watch = Stopwatch()
+    rng, context = generator(problem.augment_seed), make_context(problem)
+    fixed = offline_set(problem, rng, context)
+    watch.lap("augment")
+    model = problem.fresh_model().to(problem.device)
+    keeper = BestEpoch(model, problem) if problem.training.select == "best-val" else LastEpoch(model, problem)
+    steps = training_steps(problem, fixed, rng, context)
+    with own_stream(problem.augment_seed, problem.device):
+        fit(model, steps, problem.training.lr, problem.training.weight_decay, keeper)
+    watch.lap("train")
+    figures = generated_figures(problem, [density(graph) for graph in fixed.generated], context)
+    return Fitted(keeper.chosen(), keeper.loss, figures, watch.seconds, tuple(keeper.curve))
+
+
+def training_steps(problem: Problem, fixed: Augmented, rng: Generator, context: Context) -> Iterator[Step]:
+    """One full-batch step an epoch; only what changes between epochs is made anew."""
+    augmenter, step = problem.augmenter, as_step(fixed, problem.device)
+    for _ in range(problem.training.epochs):
+        if isinstance(augmenter, EmbeddingAugmenter):
+            yield Step(step.batch, step.targets, step.weights, bound_mix(augmenter, problem.graphs, rng, context))
+        elif isinstance(augmenter, GraphAugmenter) and augmenter.when == "epoch":
+            yield as_step(training_set(problem, generate(problem, augmenter, rng, context)), problem.device)
+        else:
+            yield step
+
+
+def bound_mix(augmenter: EmbeddingAugmenter, graphs: Sequence[Data], rng: Generator, context: Context) -> Mix:
+    """The augmenter's mix with this step's draw."""
+    drawn = augmenter.draw(graphs, rng, context)
+    return lambda embeddings, targets: augmenter.mix(embeddings, targets, drawn)
+
+
+def as_step(data: Augmented, device: str) -> Step:
+    """A training set as one batch on the device."""
+    batch = Batch.from_data_list(bare_graphs(data.graphs)).to(device)
+    return Step(batch, data.targets.to(device), data.weights.to(device))
+
+
+def bare_graphs(graphs: Sequence[Data]) -> list[Data]:
+    """Only what a backbone reads; where one graph has edge weights, the others get ones."""
+    weighted = any(graph.get("edge_weight") is not None for graph in graphs)
+    bare = []
+    for graph in graphs:
+        new = Data(x=graph.x, edge_index=graph.edge_index, num_nodes=graph.num_nodes)
+        if weighted:
+            weight = graph.get("edge_weight")
+            new.edge_weight = torch.ones(graph.num_edges) if weight is None else weight
+        bare.append(new)
+    return bare
+
+
+class LastEpoch:
+    """Keeps the weights of the last epoch, as the paper does."""
+
+    def __init__(self, model: GraphClassifier, problem: Problem) -> None:
+        self.model, self.loss = model, float("nan")
+        self.curve: list[tuple[int, float]] = []
+        self._kept = set(curve_epochs(problem.training.epochs))
+
+    def __call__(self, epoch: int, loss: float) -> None:
+        self.loss = loss
+        if epoch + 1 in self._kept:
+            self.curve.append((epoch + 1, loss))
+
+    def chosen(self) -> GraphClassifier:
+        return self.model
+
+
+class BestEpoch(LastEpoch):
+    """Keeps the weights of the epoch with the best validation accuracy, the earliest of equals."""
+
+    def __init__(self, model: GraphClassifier, problem: Problem) -> None:
+        super().__init__(model, problem)
+        self.graphs, self.device = problem.validation, problem.device
+        self.labels = torch.cat([graph.y for graph in problem.validation])
+        self.best, self.state = -1, copy.deepcopy(model.state_dict())
+
+    def __call__(self, epoch: int, loss: float) -> None:
+        super().__call__(epoch, loss)
+        right = int((predict(self.model, self.graphs, self.device).argmax(dim=1) == self.labels).sum())
+        if right > self.best:
+            self.best, self.state = right, copy.deepcopy(self.model.state_dict())
+
+    def chosen(self) -> GraphClassifier:
+        self.model.load_state_dict(self.state)
+        return self.model

@@ -1,0 +1,1 @@
+"""From words to cells: grids, what a cell is, and what identifies it."""

@@ -1,0 +1,186 @@
+"""How long a plan will take: from trials in the ledger, and from short probes where nothing is measured yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import Any
+
+from bench.plan.cells import Cell, Trial
+from bench.results.ledger import LedgerState, Record
+
+PROBE_EPOCHS = 10
+LONG_PROBE_EPOCHS = 110
+LONG_PROBE_SECONDS = 0.5  # slower training shows its epochs in the first probe, a second would only add waiting
+PROBE_K = 10  # the label budget at which a probe is long enough to be measured and short enough to wait for
+
+Family = tuple[str, str, str, str]  # dataset, engine, augmenter, backbone: what decides most of the time
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """One trial's time: what every training pays once, and what an epoch costs."""
+
+    fixed: float
+    epoch: float
+
+    @classmethod
+    def of(cls, trial: Record, epochs: int) -> Seconds:
+        training = trial["seconds"].get("train", 0.0)
+        return cls(sum(trial["seconds"].values()) - training, training / epochs)
+
+    @classmethod
+    def between(cls, short: Record, long: Record, epochs: int, more: int) -> Seconds:
+        """From two trials that differ in epochs, so that what training pays before its first epoch is not an epoch's.
+
+        At least a tenth of the plain average, should noise swallow the difference.
+        """
+        average = cls.of(long, more)
+        difference = (long["seconds"]["train"] - short["seconds"]["train"]) / (more - epochs)
+        epoch = min(max(difference, average.epoch / 10), average.epoch)
+        return cls(average.total(more) - epoch * more, epoch)
+
+    def total(self, epochs: int) -> float:
+        return self.fixed + self.epoch * epochs
+
+
+@dataclass
+class Forecast:
+    """Predicted seconds of a trial, learnt from trials that were measured."""
+
+    _same: dict[Any, list[Seconds]] = field(default_factory=dict)
+    _family: dict[Family, dict[int, list[Seconds]]] = field(default_factory=dict)
+    unknown: dict[Family, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_ledger(cls, state: LedgerState) -> Forecast:
+        forecast = cls()
+        for key, trials in state.trials.items():
+            done = [record for record in trials.values() if record["status"] == "done"]
+            if done and key in state.cells:
+                cell = state.cell(key)
+                for record in done:
+                    forecast.learn(cell, record)
+        return forecast
+
+    def learn(self, cell: Cell, trial: Record) -> None:
+        self._note(cell, Seconds.of(trial, cell.training.epochs))
+
+    def _note(self, cell: Cell, seconds: Seconds) -> None:
+        self._same.setdefault(_identity(cell), []).append(seconds)
+        self._family.setdefault(family_of(cell), {}).setdefault(cell.k, []).append(seconds)
+
+    def knows(self, cell: Cell) -> bool:
+        return family_of(cell) in self._family
+
+    def seconds(self, cell: Cell) -> float | None:
+        """The same experiment's own time if it was measured, else that of its family at the nearest label budgets."""
+        epochs = cell.training.epochs
+        same = self._same.get(_identity(cell))
+        if same:
+            return _typical(same, epochs)
+        measured = self._family.get(family_of(cell))
+        if not measured:
+            return None
+        return _at({k: _typical(found, epochs) for k, found in measured.items()}, cell.k)
+
+    def probe(self, cells: Iterable[Cell], run: Callable[[Cell, Trial], Record], say: Callable[[str], None]) -> int:
+        """Measure a few epochs for each family that the ledger knows nothing of; how many cells that took."""
+        families: dict[Family, dict[int, Cell]] = {}
+        for cell in cells:
+            if not self.knows(cell):
+                families.setdefault(family_of(cell), {}).setdefault(cell.k, cell)
+        count = 0
+        for family, by_k in families.items():
+            for k in sorted({min(by_k), min(by_k, key=lambda k: abs(k - PROBE_K))}):
+                say(f"probing {by_k[k].label}")
+                if not count:  # a process's first training also loads and builds code
+                    run(_shortened(by_k[k], PROBE_EPOCHS), Trial(0, 0))
+                self._probe_one(family, by_k[k], run)
+                count += 1
+        return count
+
+    def _probe_one(self, family: Family, cell: Cell, run: Callable[[Cell, Trial], Record]) -> None:
+        """A few epochs and, where they are quick, some more: what `fast` prepares outweighs ten of its epochs."""
+        epochs, more = (min(count, cell.training.epochs) for count in (PROBE_EPOCHS, LONG_PROBE_EPOCHS))
+        short = run(_shortened(cell, epochs), Trial(0, 0))
+        if short["status"] != "done":
+            self.unknown[family] = str(short["reason"])
+            return
+        seconds = Seconds.of(short, epochs)
+        more = min(more, epochs + int(LONG_PROBE_SECONDS / max(seconds.epoch, 1e-9)))
+        if more >= 2 * epochs:
+            long = run(_shortened(cell, more), Trial(0, 0))
+            if long["status"] == "done":
+                seconds = Seconds.between(short, long, epochs, more)
+        self._note(cell, seconds)
+
+
+def _typical(measured: Iterable[Seconds], epochs: int) -> float:
+    """The median: by the clock, a machine that slept for an hour makes one trial an hour long."""
+    return median(one.total(epochs) for one in measured)
+
+
+def _shortened(cell: Cell, epochs: int) -> Cell:
+    return replace(cell, training=replace(cell.training, epochs=min(epochs, cell.training.epochs)))
+
+
+def family_of(cell: Cell) -> Family:
+    """Cells whose trials take about as long at the same label budget."""
+    return cell.dataset, str(cell.versions.get("engine")), cell.augmenter.name, cell.backbone.name
+
+
+def _identity(cell: Cell) -> tuple[Any, ...]:
+    """All that decides a trial's time, whatever the versions."""
+    labels = (cell.augmenter.label, cell.backbone.label, cell.readout.label, cell.training.select)
+    return (*family_of(cell), cell.k, cell.features, cell.splits, *labels)
+
+
+def _at(points: dict[int, float], k: int) -> float:
+    """Between measured label budgets a straight line; beyond them rather too long than too short."""
+    known = sorted(points)
+    below = [one for one in known if one <= k]
+    above = [one for one in known if one >= k]
+    if not below:
+        return points[known[0]]
+    if above:
+        low, high = below[-1], above[0]
+        share = 0.0 if low == high else (k - low) / (high - low)
+        return points[low] + share * (points[high] - points[low])
+    last = known[-1]
+    if len(known) == 1:
+        return points[last] * k / last
+    before = known[-2]
+    slope = (points[last] - points[before]) / (last - before)
+    return points[last] + max(slope, 0.0) * (k - last)
+
+
+@dataclass(frozen=True)
+class Hours:
+    """Predicted hours of one process, by method and dataset."""
+
+    by_place: dict[tuple[str, str], float]
+    unknown: int
+
+    @property
+    def total(self) -> float:
+        return sum(self.by_place.values())
+
+
+def predicted(jobs: Iterable[tuple[Cell, Trial]], forecast: Forecast, method: Callable[[Cell], str]) -> Hours:
+    """The pending trials' hours; those without any measure are counted instead."""
+    by_place: dict[tuple[str, str], float] = {}
+    each: dict[str, float | None] = {}
+    unknown = 0
+    for cell, _ in jobs:
+        key = cell.key
+        if key not in each:
+            each[key] = forecast.seconds(cell)
+        seconds = each[key]
+        if seconds is None:
+            unknown += 1
+        else:
+            place = (method(cell), cell.dataset)
+            by_place[place] = by_place.get(place, 0.0) + seconds / 3600
+    return Hours(by_place, unknown)

@@ -1,0 +1,98 @@
+"""Grids: which cells to run. The paper's come from its tables; a user's own is a TOML file with the same words."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from bench.datasets.paths import data_root
+from bench.registry import UserError, unknown
+from tables.specs import NAMES, Coordinate, coordinates
+
+FOLDS, REPEATS = 10, 3
+QUICK_METHODS = (
+    "none",
+    "duplicate",
+    "dropnode",
+    "dropedge",
+    "softedge",
+    "m-mixup",
+    "g-mixup",
+    "gdm-rand",
+    "gdm-acc",
+    "gdm-unc",
+)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A set of coordinates and how each is run; `auto` leaves features and splits to the dataset."""
+
+    name: str
+    cells: tuple[Coordinate, ...]
+    folds: int = FOLDS
+    repeats: int = REPEATS
+    preset: str = "paper"
+    features: str = "auto"
+    splits: str = "auto"
+    training: Mapping[str, Any] = field(default_factory=dict)
+    space: Mapping[str, str] = field(default_factory=dict)  # what `bench tune` searches otherwise than declared
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.folds <= FOLDS:
+            raise UserError(f"folds={self.folds} is not valid; give 1 to {FOLDS}")
+        if not 1 <= self.repeats <= 1000:
+            raise UserError(f"repeats={self.repeats} is not valid; give 1 to 1000")
+
+
+def quick() -> Grid:
+    """Every method once over, on built-in data, in about two minutes on a laptop."""
+    cells = product(datasets=["digits", "synthetic"], augmenters=QUICK_METHODS, k=[10])
+    return Grid("quick", cells, folds=3, repeats=1, preset="quick")
+
+
+def product(
+    datasets: Sequence[str],
+    augmenters: Sequence[str] = ("none",),
+    k: Sequence[int] = (10,),
+    backbones: Sequence[str] = ("gcn",),
+    readouts: Sequence[str] = ("mean",),
+) -> tuple[Coordinate, ...]:
+    """All combinations of the axes."""
+    order = itertools.product(datasets, k, backbones, readouts, augmenters)
+    return tuple(dict.fromkeys(Coordinate(d, n, a, b, r) for d, n, b, r, a in order))
+
+
+def named_grid(name: str, data: Path | None = None) -> Grid:
+    """A grid of the harness by name, or the file of that name; `data` is where that file's datasets are looked up."""
+    if name == "quick":
+        return quick()
+    if name in (*NAMES, "full"):
+        return Grid(name, coordinates(name))
+    if name.endswith(".toml") or Path(name).is_file():
+        from bench.plan.grid_files import read_grid
+
+        return read_grid(Path(name), data_root(data))
+    raise unknown("grid", name, ("quick", "full", *NAMES))
+
+
+def narrowed(grid: Grid, axes: Mapping[str, Sequence[Any]]) -> Grid:
+    """Only the cells whose axes have one of the given values; a value that the grid lacks is a mistake."""
+    names = {"datasets": "dataset", "augmenters": "augmenter", "k": "k", "backbones": "backbone", "readouts": "readout"}
+    cells: Iterable[Coordinate] = grid.cells
+    for axis, wanted in axes.items():
+        if not wanted:
+            continue
+        present = {getattr(cell, names[axis]) for cell in grid.cells}
+        for value in wanted:
+            if value not in present:
+                known = ", ".join(str(p) for p in sorted(present))
+                raise UserError(f"the grid {grid.name} has no {names[axis]} {value}; it has: {known}")
+        cells = [cell for cell in cells if getattr(cell, names[axis]) in wanted]
+    kept = tuple(cells)
+    if not kept:
+        raise UserError(f"no cell of the grid {grid.name} has all of these axes together; name fewer")
+    return replace(grid, cells=kept)

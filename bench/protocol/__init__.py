@@ -1,0 +1,1 @@
+"""What a trial means: splits, label budgets, seeds, features and training."""

@@ -1,0 +1,277 @@
+"""The ledger: an append-only JSON-lines file, written by one process, flushed to disk. It is the truth.
+
+A trial is acknowledged when its line is on disk. A line without its newline was never acknowledged: it is left
+by a crash in the middle of a write, readers pass over it and the next writer cuts it off.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from filelock import FileLock, Timeout
+
+from bench.plan.cells import Cell, Trial
+from bench.registry import UserError
+from bench.results.records import flaw
+
+Record = dict[str, Any]
+SHARED = ("key", "cell", "status", "provenance")  # words that a million trials have in common
+AT_ONCE = 500  # lines parsed in one call, which then share the names of their fields: a third less memory
+
+
+def read_records(path: Path) -> list[Record]:
+    """Every acknowledged record of a ledger file; none when there is no file yet."""
+    with _uncollected():
+        return list(iterate_records(path))
+
+
+def iterate_records(path: Path, curves: bool = True) -> Iterator[Record]:
+    """The same one after the other; the curves of trials, half of a ledger's memory, may be left out."""
+    try:
+        with path.open("rb") as file:
+            yield from _parse(file, path, curves)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UserError(
+            f"cannot read the ledger {path}: {error.strerror}; check the path and its permissions"
+        ) from error
+
+
+def read_state(path: Path, curves: bool = True) -> LedgerState:
+    """What a ledger file says; for those who show numbers, without the curves of trials."""
+    return LedgerState.of(iterate_records(path, curves))
+
+
+def _parse(file: BinaryIO, path: Path, curves: bool) -> Iterator[Record]:
+    before = 0
+    ended = False
+    while not ended and (lines := list(islice(file, AT_ONCE))):
+        if not lines[-1].endswith(b"\n"):  # a writer may be at it: what it adds meanwhile is the rest of this line
+            lines.pop()
+            ended = True
+        try:
+            found = json.loads(b"[" + b",".join(lines) + b"]")
+        except (ValueError, RecursionError):
+            found = []
+        if len(found) != len(lines):  # one of them is no record: each by itself, to name it
+            found = [_loaded(line, path, number) for number, line in enumerate(lines, before + 1)]
+        for number, record in enumerate(found, before + 1):
+            if not curves and isinstance(record, dict):
+                record.pop("curve", None)
+            _check(record, path, number)
+            yield record
+        before += len(lines)
+
+
+def _loaded(line: bytes, path: Path, number: int) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _no_record(path, number, str(error)) from error
+
+
+def _check(record: Any, path: Path, number: int) -> None:
+    wrong = flaw(record)
+    if wrong:
+        raise _no_record(path, number, wrong)
+    for name in SHARED:
+        value = record.get(name)
+        if type(value) is str:
+            record[name] = sys.intern(value)
+
+
+def _no_record(path: Path, number: int, reason: str) -> UserError:
+    return UserError(f"{path} line {number} is not a ledger record ({reason}); restore a copy or delete that line")
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Records have no cycles; looking for some among millions of them takes longer than reading them."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@lru_cache(maxsize=4096)
+def _trial(fold: int, repeat: int) -> Trial:
+    """One object for the same trial of every cell."""
+    return Trial(fold, repeat)
+
+
+@dataclass
+class LedgerState:
+    """What a ledger says, by key: the cells, the newest record of each trial, the plans."""
+
+    cells: dict[str, Record] = field(default_factory=dict)
+    trials: dict[str, dict[Trial, Record]] = field(default_factory=dict)
+    plans: list[Record] = field(default_factory=list)
+    provenance: dict[str, Record] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> LedgerState:
+        state = cls()
+        with _uncollected():
+            for record in records:
+                state.take(record)
+        return state
+
+    def take(self, record: Record) -> None:
+        """Account for one more record; a finished trial is never replaced by a later failure."""
+        kind = record["type"]
+        if kind == "cell":
+            self.cells[record["key"]] = record
+        elif kind == "trial":
+            trials = self.trials.setdefault(record["cell"], {})
+            trial = _trial(record["fold"], record["repeat"])
+            if record["status"] == "done" or trials.get(trial, record)["status"] != "done":
+                trials[trial] = record
+        elif kind == "plan":
+            self.plans.append(record)
+        else:
+            self.provenance[record["id"]] = record
+
+    def done(self, key: str) -> set[Trial]:
+        return {trial for trial, record in self.trials.get(key, {}).items() if record["status"] == "done"}
+
+    def failed(self, key: str) -> dict[Trial, Record]:
+        return {trial: record for trial, record in self.trials.get(key, {}).items() if record["status"] != "done"}
+
+    def cell(self, key: str) -> Cell:
+        try:
+            return Cell.from_json(self.cells[key])
+        except TypeError as error:  # a setting of training that is not known here
+            raise UserError(
+                f"the cell {key} was written by another version ({error}); read it with that one"
+            ) from error
+
+    def planned(self) -> dict[str, set[Trial]]:
+        """The trials that any plan asked of each cell."""
+        wanted: dict[str, set[Trial]] = {}
+        for plan in self.plans:
+            trials = {_trial(fold, repeat) for fold in plan["folds"] for repeat in plan["repeats"]}
+            for key in plan["cells"]:
+                wanted.setdefault(key, set()).update(trials)
+        return wanted
+
+
+class Ledger:
+    """The ledger opened for writing: one process at a time, each record on disk before `append` returns."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.state = LedgerState()
+        self.cut = 0  # bytes of an unfinished line that a crash had left
+        self._lock = FileLock(path.with_suffix(".lock"), timeout=0)
+        self._file = -1
+        self._whole: int | None = None  # where the last acknowledged line ends, while another is being written
+
+    def __enter__(self) -> Ledger:
+        try:
+            self._lock.acquire()
+        except Timeout:
+            raise UserError(
+                f"another process is writing to {self.path}; wait for it to end, or choose another --workspace"
+            ) from None
+        except OSError as error:
+            raise UserError(
+                f"cannot lock {self.path}: {error.strerror}; choose a --workspace you may write to"
+            ) from error
+        try:
+            self._open()
+        except BaseException:
+            self._lock.release()
+            raise
+        return self
+
+    def _open(self) -> None:
+        self.state = read_state(self.path)
+        try:
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            size = os.fstat(self._file).st_size
+            whole = _last_newline(self._file, size)
+            if whole < size:
+                self.cut = size - whole
+                os.ftruncate(self._file, whole)
+            elif not size:
+                _keep_name(self.path.parent)
+        except OSError as error:
+            if self._file >= 0:
+                os.close(self._file)
+            raise UserError(
+                f"cannot write {self.path}: {error.strerror}; choose a --workspace you may write to"
+            ) from error
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Put one record on disk; a write that fails leaves the file as it was."""
+        self.append_all([record])
+
+    def append_all(self, records: Sequence[Mapping[str, Any]]) -> None:
+        """Put some records on disk at once."""
+        lines = [json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n" for record in records]
+        try:
+            self._cut_back()
+            self._whole = os.fstat(self._file).st_size
+            rest = memoryview(b"".join(lines))
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+            os.fsync(self._file)
+            self._whole = None
+        except OSError as error:
+            with suppress(OSError):  # a disk that takes nothing may refuse this too; then the next writer does it
+                self._cut_back()
+            raise UserError(
+                f"cannot write to {self.path}: {error.strerror}; "
+                "every trial before this one is kept, make room and run the same command again"
+            ) from error
+        for record in records:
+            self.state.take(dict(record))
+
+    def _cut_back(self) -> None:
+        """Take away what a write that failed has left, so that nothing is ever written behind half a line."""
+        if self._whole is not None:
+            os.ftruncate(self._file, self._whole)
+            self._whole = None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._file)
+        self._lock.release()
+
+
+def _keep_name(folder: Path) -> None:
+    """Put the name of a new file on disk: its content alone would not be found after a loss of power."""
+    with suppress(OSError):  # not every system or file system can do this, and none of them needs it then
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _last_newline(file: int, size: int) -> int:
+    """Where the last whole line ends."""
+    end = size
+    while end > 0:
+        start = max(0, end - 65536)
+        found = os.pread(file, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0

@@ -1,0 +1,68 @@
+"""Where a number comes from: versions, commit and machine, recorded once per run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("augbench", "torch", "torch-geometric", "numpy", "scipy", "scikit-learn")
+
+
+def package_version(name: str) -> str:
+    """The installed version, without importing the package."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def minor_version(name: str) -> str:
+    """Major and minor version: what decides whether numbers may be compared."""
+    return ".".join(package_version(name).split("+")[0].split(".")[:2])
+
+
+def provenance() -> dict[str, Any]:
+    """A ledger record of the code, its packages and the machine's kind; its id is a hash of them."""
+    commit, dirty = git_state(Path(__file__).resolve().parents[2])
+    facts: dict[str, Any] = {
+        **{name: package_version(name) for name in PACKAGES},
+        "commit": commit,
+        "dirty": dirty,
+        "python": platform.python_version(),
+        "machine": {"system": platform.system(), "cpu": cpu_name(), "cores": os.cpu_count()},
+    }
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
+    return {"type": "provenance", "id": digest, **facts}
+
+
+def git_state(folder: Path) -> tuple[str | None, bool | None]:
+    """Commit and whether files differ from it; nothing when the code is not in a checkout of its own."""
+    if not (folder / ".git").exists():
+        return None, None
+    try:
+        commit = _git(folder, "rev-parse", "HEAD")
+        return commit, bool(_git(folder, "status", "--porcelain", "--untracked-files=no"))
+    except (OSError, subprocess.SubprocessError):
+        return None, None
+
+
+def _git(folder: Path, *words: str) -> str:
+    done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=True, timeout=10)
+    return done.stdout.strip()
+
+
+def cpu_name() -> str:
+    """The processor's model as the system names it."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass  # not Linux: the general name below
+    return platform.processor() or platform.machine()

@@ -1,0 +1,65 @@
+"""A workspace: the folder that holds one project's ledger, MLflow store and rendered tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.registry import UserError
+from bench.results.ledger import Record, iterate_records
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Where things lie in a workspace."""
+
+    root: Path
+
+    @property
+    def ledger(self) -> Path:
+        return self.root / "ledger.jsonl"
+
+    @property
+    def tracking_uri(self) -> str:
+        """MLflow's embedded store, used when no server is named."""
+        return f"sqlite:///{(self.root / 'mlflow.db').resolve().as_posix()}"
+
+    @property
+    def artifacts(self) -> Path:
+        return self.root / "artifacts"
+
+    @property
+    def tables(self) -> Path:
+        return self.root / "tables"
+
+    def prepare(self) -> None:
+        """Make the folder, or say why it cannot be written."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(
+                f"cannot make the workspace {self.root}: {error.strerror}; choose another --workspace"
+            ) from error
+        if not os.access(self.root, os.W_OK | os.X_OK):
+            raise UserError(f"the workspace {self.root} is not writable; choose another --workspace")
+
+    def existing(self) -> Workspace:
+        """This workspace, if a run has written to it."""
+        if not self.ledger.is_file():
+            raise UserError(f"there is no ledger in {self.root}; run `bench run` first, or name its --workspace")
+        return self
+
+
+def records_at(path: Path, curves: bool = True) -> Iterable[Record]:
+    """The records of a workspace, of a ledger file, or of a published archive (parquet), the curves if need be."""
+    if path.is_dir() or not (path.is_file() or path.suffix):
+        return iterate_records(Workspace(path).existing().ledger, curves)
+    if not path.is_file():
+        raise UserError(f"there is no workspace, ledger or archive {path}; check the path")
+    if path.suffix != ".parquet":
+        return iterate_records(path, curves)
+    from bench.results.archive import read_archive
+
+    return read_archive(path)

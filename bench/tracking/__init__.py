@@ -1,0 +1,1 @@
+"""MLflow: cells, studies and inspections mirrored for comparison in a browser."""

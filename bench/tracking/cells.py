@@ -1,0 +1,271 @@
+"""The MLflow mirror: an experiment per grid, a run per cell. It can be rebuilt from the ledger at any time."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import logging
+import os
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from bench.plan.cells import Cell
+from bench.registry import UserError
+from bench.results.ledger import LedgerState, Record, read_state
+from bench.results.summary import cell_metrics, mean_curve, ordered_trials
+from bench.results.workspace import Workspace
+
+# Set before MLflow is imported: it reports nothing home, and a server that is down is noticed in seconds, not minutes.
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
+os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+os.environ.setdefault("MLFLOW_ENABLE_ASYNC_LOGGING", "false")
+os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+
+CELL_TAG = "augbench.cell"
+DIGEST_TAG = "augbench.digest"
+SQLITE = "sqlite:///"
+REACH_SECONDS = 5
+# Beside these, a trial's seconds and its figures of generated graphs are columns of its CSV.
+TRIAL_COLUMNS = ("fold", "repeat", "status", "accuracy", "balanced_accuracy", "macro_f1", "loss", "labels", "finished")
+
+
+class Mirror:
+    """Writes cells to one MLflow tracking store."""
+
+    def __init__(self, uri: str, artifacts: Path) -> None:
+        from mlflow import MlflowClient
+        from mlflow.exceptions import MlflowException
+
+        # MLflow tells of every step of making its tables, through a logger that is set up when it is first used.
+        logging.getLogger("alembic").setLevel(logging.WARNING)
+        self.uri, self.artifacts = uri, artifacts
+        self._experiments: dict[str, str] = {}
+        # By experiment and cell: the id of each run, and its digest if it is complete. Asked for once, then kept up.
+        self._runs: dict[str, dict[str, list[tuple[str, str | None]]]] = {}
+        try:
+            _reach(uri)
+            if uri.startswith(SQLITE):
+                _make_store(Path(uri.removeprefix(SQLITE)))
+            self.client = MlflowClient(tracking_uri=uri)
+            self.client.search_experiments(max_results=1)
+        except (MlflowException, OSError, ValueError) as error:
+            reason = str(error).splitlines()[0]
+            remedy = (
+                "make room for it or choose another --workspace"
+                if uri.startswith(SQLITE)
+                else ("start that server, or leave --tracking-uri out")
+            )
+            raise UserError(f"the tracking store {uri} cannot be used: {reason}; {remedy}") from error
+
+    def experiment(self, grid: str) -> str:
+        """The id of a grid's experiment, made when it is not there."""
+        if grid not in self._experiments:
+            found = self.client.get_experiment_by_name(grid)
+            if found is None:
+                local = self.uri.startswith(SQLITE)
+                place = (self.artifacts / quote(grid, safe=" ")).resolve().as_uri() if local else None
+                tags = {"mlflow.experimentKind": "custom_model_development"}  # the UI's word for trainings, not chats
+                self._experiments[grid] = self.client.create_experiment(grid, artifact_location=place, tags=tags)
+            else:
+                if found.lifecycle_stage == "deleted":  # MLflow keeps the name of what was deleted in its UI
+                    self.client.restore_experiment(found.experiment_id)
+                self._experiments[grid] = found.experiment_id
+        return self._experiments[grid]
+
+    def write_cell(self, grid: str, cell: Cell, state: LedgerState) -> bool:
+        """Mirror one cell as it stands; False when the store has just this already."""
+        trials = ordered_trials(state, cell.key)
+        digest = _digest(cell, trials)
+        experiment = self.experiment(grid)
+        found = self._known_runs(experiment)
+        fitting = [run for run in found.get(cell.key, []) if run[1] == digest]
+        for run in found.get(cell.key, []):
+            if run not in fitting[:1]:
+                self.client.delete_run(run[0])
+        found[cell.key] = fitting[:1]
+        if fitting:
+            return False
+        tags = {CELL_TAG: cell.key, DIGEST_TAG: digest, **_origin_tags(trials, state)}
+        start, end = _span(trials)
+        run_id = self.client.create_run(experiment, start, tags, run_name=cell.label).info.run_id
+        self._log(run_id, cell, trials, state)
+        self.client.set_terminated(run_id, "FINISHED", end)
+        found[cell.key] = [(run_id, digest)]
+        return True
+
+    def _known_runs(self, experiment: str) -> dict[str, list[tuple[str, str | None]]]:
+        """The runs of an experiment by the cell they mirror."""
+        if experiment not in self._runs:
+            by_cell: dict[str, list[tuple[str, str | None]]] = {}
+            token: str | None = None
+            while token != "":
+                page = self.client.search_runs([experiment], max_results=500, page_token=token)
+                for run in page:
+                    known = (run.info.run_id, _complete_digest(run))
+                    by_cell.setdefault(run.data.tags.get(CELL_TAG, ""), []).append(known)
+                token = page.token or ""
+            self._runs[experiment] = by_cell
+        return self._runs[experiment]
+
+    def _log(self, run_id: str, cell: Cell, trials: list[Record], state: LedgerState) -> None:
+        from mlflow.entities import Metric, Param
+
+        now = int(time.time() * 1000)
+        metrics = [Metric(name, value, now, 0) for name, value in cell_metrics(trials).items()]
+        done = [trial for trial in trials if trial["status"] == "done"]
+        metrics += [Metric("trial_accuracy", trial["accuracy"], now, step) for step, trial in enumerate(done)]
+        curve = mean_curve(done)
+        metrics += [Metric("train_loss", loss, now, epoch) for epoch, loss in curve]
+        params = [Param(name, str(value)) for name, value in _params(cell).items()]
+        self.client.log_batch(run_id, metrics=metrics[:900], params=params)  # MLflow takes 1000 things at once
+        for start in range(900, len(metrics), 900):
+            self.client.log_batch(run_id, metrics=metrics[start : start + 900])
+        sources = {trial.get("provenance") for trial in trials}
+        documents = {
+            "cell.json": json.dumps({"key": cell.key, **cell.to_json()}, indent=2),
+            "trials.csv": _csv(trials),
+            "train_loss.csv": "epoch,loss\n" + "".join(f"{epoch},{loss}\n" for epoch, loss in curve),
+            "provenance.json": json.dumps([p for key, p in state.provenance.items() if key in sources], indent=2),
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in documents.items():
+                (Path(folder) / name).write_text(text, encoding="utf-8")
+            self.client.log_artifacts(run_id, folder)
+
+
+def _complete_digest(run: Any) -> str | None:
+    """Which state of its cell a run of MLflow shows; nothing when it was not written to its end."""
+    return run.data.tags.get(DIGEST_TAG) if run.info.status == "FINISHED" else None
+
+
+def _params(cell: Cell) -> Mapping[str, Any]:
+    """A cell by axis, flat, so that MLflow's table can sort and compare."""
+    parts: dict[str, Any] = {
+        "dataset": cell.dataset,
+        "k": cell.k,
+        "augmenter": cell.augmenter.label,
+        "backbone": cell.backbone.label,
+        "readout": cell.readout.label,
+        "features": cell.features,
+        "splits": cell.splits,
+        "tuned": cell.tuned,
+    }
+    for kind in ("augmenter", "backbone", "readout"):
+        choice = getattr(cell, kind)
+        parts.update({f"{kind}.{name}": value for name, value in choice.settings.items()})
+    facts = cell.to_json()
+    parts.update({f"training.{name}": value for name, value in facts["training"].items()})
+    parts.update({f"version.{name}": value for name, value in cell.versions.items()})
+    return parts
+
+
+def _digest(cell: Cell, trials: list[Record]) -> str:
+    return hashlib.sha256(json.dumps([cell.key, trials], sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _csv(trials: list[Record]) -> str:
+    rows = [
+        {name: trial.get(name) for name in TRIAL_COLUMNS}
+        | {f"seconds_{part}": value for part, value in trial.get("seconds", {}).items()}
+        | {f"generated_{part}": value for part, value in trial.get("generated", {}).items()}
+        | {"reason": trial.get("reason")}
+        for trial in trials
+    ]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(dict.fromkeys(name for row in rows for name in row)))
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def _origin_tags(trials: list[Record], state: LedgerState) -> dict[str, str]:
+    """Version, commit and dirty state of the code behind the trials; several when other code resumed a cell."""
+    sources = dict.fromkeys(trial.get("provenance") for trial in trials)
+    known = [state.provenance[source] for source in sources if source in state.provenance]
+    tags = {
+        f"augbench.{name}": ", ".join(dict.fromkeys(str(facts.get(name)) for facts in known))
+        for name in ("commit", "dirty")
+    }
+    tags["augbench.version"] = ", ".join(dict.fromkeys(str(facts.get("augbench")) for facts in known))
+    if known and known[-1].get("commit"):
+        tags["mlflow.source.git.commit"] = str(known[-1]["commit"])  # the column that MLflow's own table has for it
+    return tags
+
+
+def _span(trials: list[Record]) -> tuple[int, int]:
+    """When a cell's trials were measured, in MLflow's milliseconds: a mirror that is made later shows it too."""
+    ends = [(datetime.fromisoformat(trial["finished"]), sum(trial.get("seconds", {}).values())) for trial in trials]
+    now = datetime.now(UTC)
+    start = min((end - timedelta(seconds=seconds) for end, seconds in ends), default=now)
+    return int(start.timestamp() * 1000), int(max((end for end, _ in ends), default=now).timestamp() * 1000)
+
+
+def _make_store(path: Path) -> None:
+    """A new SQLite store in one step: a kill while MLflow makes its tables would leave one that it then refuses.
+
+    Its many small commits wait for the disk each; in memory, where there is such a place, they need not.
+    """
+    from mlflow import MlflowClient
+
+    if path.exists():
+        return
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
+        MlflowClient(tracking_uri=f"{SQLITE}{folder}/mlflow.db").search_experiments(max_results=1)
+        half = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            shutil.copyfile(f"{folder}/mlflow.db", half)
+            _name_unless_taken(half, path)
+        finally:
+            half.unlink(missing_ok=True)
+
+
+def _name_unless_taken(half: Path, path: Path) -> None:
+    """Another process may have been quicker, and may be writing to its store: that one stays."""
+    try:
+        os.link(half, path)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without hard links
+        os.replace(half, path)
+
+
+def _reach(uri: str) -> None:
+    """A server that does not answer is known in seconds, whatever the retries of the client."""
+    place = urlsplit(uri)
+    if place.scheme in ("http", "https"):
+        port = place.port or (443 if place.scheme == "https" else 80)
+        socket.create_connection((place.hostname or "", port), REACH_SECONDS).close()
+
+
+def sync_mirror(workspace: Workspace, uri: str | None) -> tuple[int, int]:
+    """Write every cell of the ledger to its grids' experiments; how many were written and how many were up to date."""
+    from mlflow.exceptions import MlflowException
+
+    state = read_state(workspace.ledger)
+    mirror = Mirror(uri or workspace.tracking_uri, workspace.artifacts)
+    members = dict.fromkeys((plan["grid"], key) for plan in state.plans for key in plan["cells"])
+    changed = []
+    try:
+        for grid, key in members:
+            if key in state.trials:
+                changed.append(mirror.write_cell(grid, state.cell(key), state))
+    except (MlflowException, OSError) as error:
+        reason = str(error).splitlines()[0][:200]
+        raise UserError(
+            f"the tracking store {mirror.uri} stopped answering ({reason}) after {sum(changed)} new cells; "
+            "these are kept, run the same command again"
+        ) from error
+    return sum(changed), len(changed) - sum(changed)

@@ -1,0 +1,151 @@
+"""What a workspace holds: the state of each cell, what changed behind a stale one, and fast on a full ledger."""
+
+from __future__ import annotations
+
+import io
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from bench.cli.run_session import RunRequest
+from bench.cli.status import print_status
+from bench.cli.why import explain
+from bench.plan.grids import Grid, product
+from bench.plan.planner import Planner, stamped
+from bench.plan.staleness import differences
+from bench.registry import UserError
+from bench.results.workspace import Workspace
+
+Make = Callable[..., Path]
+
+
+def trial(key: str, fold: int, repeat: int = 0, **more: Any) -> dict[str, Any]:
+    scores = {"accuracy": 0.5, "balanced_accuracy": 0.5, "macro_f1": 0.5, "loss": 0.1, "labels": 4}
+    rest = {"seconds": {"augment": 0.1, "train": 4.0, "evaluate": 0.1}, "generated": {}, "reason": None}
+    curve = [[epoch, 0.123456] for epoch in range(21)]
+    line = {"type": "trial", "cell": key, "fold": fold, "repeat": repeat, "status": "done", **scores, **rest}
+    return {**line, "curve": curve, "finished": "2026-01-01T00:00:00+00:00", "provenance": "p", **more}
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, tools: ModuleType) -> Path:
+    """Three cells: finished, with a failure and something missing, and measured with another torch."""
+    plan = Planner(tmp_path / "data", RunRequest.engine).plan(tools.grid(["none", "dropedge", "m-mixup"], folds=3))
+    cells = [{"type": "cell", "key": cell.key, **cell.to_json()} for cell in plan.cells]
+    cells[2]["versions"] = {**cells[2]["versions"], "torch": "1.13"}
+    keys = [cell.key for cell in plan.cells]
+    trials = [trial(keys[0], fold) for fold in range(3)]
+    trials += [trial(keys[1], 0), trial(keys[1], 1, status="failed", reason="RuntimeError: boom [x]")]
+    trials += [trial(keys[2], fold) for fold in range(2)]
+    origin = {"type": "provenance", "id": "p", "augbench": "0.1", "commit": "abcdef0123456789", "dirty": True}
+    folder = tmp_path / "runs"
+    tools.write_trials(folder, [{**origin, "torch": "2.0", "python": "3.11"}, *cells, stamped(plan.record()), *trials])
+    return folder
+
+
+def shown(print_it: Callable[[Console], None]) -> str:
+    out = io.StringIO()
+    print_it(Console(file=out, width=200))
+    return out.getvalue()
+
+
+def test_status_counts_done_failed_stale_and_missing_of_each_cell(ledger: Path, tmp_path: Path) -> None:
+    text = shown(lambda console: print_status(ledger, tmp_path / "data", console))
+    rows = {line.split()[3]: line.split()[6:] for line in text.splitlines() if "synthetic" in line}
+    assert rows["none"] == ["3", "0", "0", "0", "50.0"]
+    assert rows["dropedge"] == ["1", "1", "0", "1", "50.0"]
+    assert rows["m-mixup"] == ["2", "0", "2", "1", "50.0"]
+    assert "3 cells; trials: 6 done, 1 failed, 2 stale, 2 missing" in text
+    assert "1 x failed: dropedge: RuntimeError: boom [x]" in text
+    assert "bench why CELL" in text
+
+
+def test_status_of_nothing_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"there is no ledger in .*`bench run` first"):
+        print_status(tmp_path, tmp_path)
+
+
+def key_of(ledger: Path, tools: ModuleType, augmenter: str) -> str:
+    return next(key for key, cell in tools.state(ledger).cells.items() if cell["augmenter"]["name"] == augmenter)
+
+
+def test_why_names_the_version_that_changed(ledger: Path, tmp_path: Path, tools: ModuleType) -> None:
+    key = key_of(ledger, tools, "m-mixup")
+    text = shown(lambda console: explain(ledger, key[:8], tmp_path / "data", console))
+    assert "2 trials done, 0 failed, 1 missing" in text
+    assert "commit abcdef012345 with changes, torch 2.0" in text
+    assert "would make another cell" in text
+    assert "versions.torch  then 1.13, now " in text
+    assert text.count("versions.torch") == 2  # and once more as what sets it apart from its neighbour
+
+
+def test_why_says_when_nothing_changed_and_names_the_nearest_cell(
+    ledger: Path, tmp_path: Path, tools: ModuleType
+) -> None:
+    key = key_of(ledger, tools, "none")
+    text = shown(lambda console: explain(ledger, key, tmp_path / "data", console))
+    assert "would make the same cell: nothing has changed" in text
+    assert f"nearest other cell: {key_of(ledger, tools, 'dropedge')}" in text
+    assert "augmenter.name" in text and "here none, there dropedge" in text
+
+
+def test_why_sees_a_changed_default_and_changed_data(ledger: Path, tmp_path: Path, tools: ModuleType) -> None:
+    state = tools.state(ledger)
+    facts = state.cells[key_of(ledger, tools, "dropedge")]
+    old = {**facts, "key": "0" * 16, "augmenter": {**facts["augmenter"], "settings": {"p": 0.5}}}
+    tools.write_trials(ledger, [{**old, "versions": {**facts["versions"], "dataset": "beef"}}])
+    text = shown(lambda console: explain(ledger, "0000", tmp_path / "data", console))
+    assert "augmenter.settings.p then 0.5, now 0.25" in " ".join(text.split())
+    assert "versions.dataset" in text and "then beef" in text
+
+
+def test_why_tells_when_a_plug_in_is_gone(ledger: Path, tmp_path: Path, tools: ModuleType) -> None:
+    facts = tools.state(ledger).cells[key_of(ledger, tools, "none")]
+    gone = {"name": "gone", "settings": {}, "label": "gone"}
+    tools.write_trials(ledger, [{**facts, "key": "1" * 16, "augmenter": gone}])
+    text = shown(lambda console: explain(ledger, "1111", tmp_path / "data", console))
+    assert "the code here cannot make this cell: unknown augmenter 'gone'" in text
+
+
+def test_why_needs_one_cell(ledger: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no cell of the ledger has a key that starts with 'zz'"):
+        explain(ledger, "zz", tmp_path)
+    with pytest.raises(UserError, match="'' fits 3 cells"):
+        explain(ledger, "", tmp_path)
+
+
+def test_differences_are_named_by_their_path() -> None:
+    one = {"k": 1, "training": {"epochs": 3}, "key": "a", "augmenter": {"label": "x", "name": "n"}}
+    other = {"k": 1, "training": {"epochs": 4, "lr": 1}, "key": "b", "augmenter": {"label": "y", "name": "n"}}
+    assert differences(one, other) == {"training.epochs": (3, 4), "training.lr": (None, 1)}
+
+
+def test_status_of_13200_trials_takes_less_than_two_seconds_and_no_torch(tmp_path: Path, tools: ModuleType) -> None:
+    base = Planner(tmp_path, RunRequest.engine).plan(Grid("full", product(["synthetic"])))
+    facts = base.cells[0].to_json()
+    cells = [{"type": "cell", **facts, "key": f"{number:016x}", "k": number + 1} for number in range(440)]
+    plan = {**stamped(base.record()), "cells": [cell["key"] for cell in cells]}
+    trials = [trial(cell["key"], fold, repeat) for cell in cells for fold in range(10) for repeat in range(3)]
+    tools.write_trials(tmp_path / "runs", [*cells, plan, *trials])
+    program = (
+        "import sys\nsys.argv = ['bench', 'status', '-w', sys.argv[1]]\nfrom bench.cli.app import main\n"
+        "try:\n    main()\nfinally:\n    print('torch' in sys.modules)"
+    )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "runs")], cwd=tools.ROOT, capture_output=True, text=True
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime  # of work, however busy the machine
+    assert done.returncode == 0, done.stderr
+    assert "440 cells; trials: 13200 done, 0 failed, 0 stale, 0 missing" in done.stdout
+    assert done.stdout.splitlines()[-1] == "False"
+    assert len(Workspace(tmp_path / "runs").ledger.read_bytes()) > 5_000_000
+    assert seconds < 2

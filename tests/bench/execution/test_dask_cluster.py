@@ -1,0 +1,153 @@
+"""Trials on a Dask cluster that is there already, and what is told when there is none."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from bench.cli.run_session import RunRequest
+from bench.execution.dask_cluster import DaskExecutor, worker_obstacle
+from bench.execution.worker import Task, WorkerSettings
+from bench.plan.planner import Planner
+from bench.registry import UserError
+
+Make = Callable[..., Path]
+SETTINGS = WorkerSettings(None, RunRequest.engine)
+
+
+def test_a_cluster_that_is_there_already_runs_with_its_workers_own_data(
+    workspace: Make, tools: ModuleType, tiny_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from distributed import LocalCluster
+
+    folder, grid = workspace(), tools.grid(["none"], datasets=["TINY"])
+    with LocalCluster(n_workers=1, threads_per_worker=3, host="127.0.0.1", dashboard_address=None) as cluster:
+        code, out = tools.run(
+            grid, folder, executor="dask", scheduler=cluster.scheduler_address, jobs=None, data=tiny_root
+        )
+        assert code == 0, out
+        assert {record["status"] for record in tools.results(folder).values()} == {"done"}
+        assert len(cluster.scheduler_info["workers"]) == 1  # it is not ours to close
+        # A task that a worker cannot even begin is a failure of its trials, not of the run.
+        executor = DaskExecutor(WorkerSettings(None, "fats"), cluster.scheduler_address, 1)
+        cells = Planner(tiny_root, RunRequest.engine).plan(grid)
+        ((record,),) = executor.run([Task(((cells.cells[0], cells.trials[0]),))])
+        assert record["status"] == "failed" and "could not run it: UserError: unknown engine" in record["reason"]
+        executor.close()
+        # Workers have BENCH_DATA from when they started; the driver plans with what it is told.
+        monkeypatch.setenv("BENCH_DATA", "elsewhere")
+        plan = Planner(tiny_root, RunRequest.engine).plan(grid)
+        cell = plan.cells[0].to_json()
+        with pytest.raises(UserError, match=r"cannot take part: this worker has torch .* where the run has 1.0"):
+            changed = {**cell, "versions": {**cell["versions"], "torch": "1.0"}}
+            executor = DaskExecutor(SETTINGS, cluster.scheduler_address, 1)
+            executor.check([type(plan.cells[0]).from_json(changed)])
+
+
+def imagined_executor(**cluster: Any) -> DaskExecutor:
+    """Without a cluster, or with one that only says what is told here."""
+    with mock.patch("distributed.LocalCluster"), mock.patch("distributed.Client"):
+        executor = DaskExecutor(SETTINGS, None, 2)
+    executor.cluster = mock.Mock(**cluster) if cluster else None
+    executor.client = mock.Mock(status="running", **{"nthreads.return_value": {"tcp://127.0.0.1:1": 1}})
+    return executor
+
+
+def test_workers_that_died_while_they_started_are_replaced_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask gives such workers up, and a local cluster would have none at last."""
+    executor = imagined_executor(workers={}, worker_spec={0: {}, 1: {}})
+    executor._replace_lost()
+    assert not executor.cluster.scale.called  # they may just be starting
+    monkeypatch.setattr("bench.execution.dask_cluster.LOST_SECONDS", 0.0)
+    executor._replace_lost()
+    assert executor.cluster.worker_spec == {}
+    executor.cluster.scale.assert_called_once_with(2)
+    with pytest.raises(UserError, match=r"22 workers .* died while they started.* with fewer --jobs to go on"):
+        for _ in range(10):
+            executor.cluster.worker_spec.update({0: {}, 1: {}})
+            executor._replace_lost()
+
+
+def test_a_result_that_is_lost_with_its_worker_is_waited_for_again(tiny_root: Path, tools: ModuleType) -> None:
+    """Dask runs such a task once more; for a moment it still counts as finished."""
+    plan = Planner(tiny_root, RunRequest.engine).plan(tools.grid(datasets=["TINY"], folds=1))
+    future = mock.Mock(status="finished", **{"cancelled.return_value": False, "done.return_value": True})
+    future.result.side_effect = [TimeoutError(), [{"type": "trial"}]]
+    executor = imagined_executor()
+    executor.client.submit.return_value = future
+    assert list(executor.run([Task(((plan.cells[0], plan.trials[0]),))])) == [[{"type": "trial"}]]
+    assert executor.client.submit.call_count == 1 and future.result.call_count == 2
+
+
+def test_a_worker_says_why_it_cannot_take_part(tiny_root: Path, tools: ModuleType, tmp_path: Path) -> None:
+    cell = Planner(tiny_root, RunRequest.engine).plan(tools.grid(datasets=["TINY"])).cells[0].to_json()
+    assert worker_obstacle(WorkerSettings(str(tiny_root), RunRequest.engine), [cell]) is None
+    elsewhere = WorkerSettings(str(tmp_path / "elsewhere"), RunRequest.engine)
+    reason = worker_obstacle(elsewhere, [{**cell, "dataset": "PROTEINS"}])
+    assert reason and "PROTEINS is not in its data root" in reason and "set BENCH_DATA" in reason
+    reason = worker_obstacle(WorkerSettings(str(tiny_root), RunRequest.engine), [{**cell, "splits": "CHEMICAL"}])
+    assert reason and "CHEMICAL" in reason
+
+
+def test_without_the_extra_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UserError, match=r"needs the package distributed; .*pip install 'augbench\[cluster\]'"):
+        DaskExecutor(SETTINGS, None, 1)
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("nonsense", "nonsense is not an address; write it as tcp://HOST:8786"),
+        ("tcp://127.0.0.1", "is not an address"),
+        ("tcp://127.0.0.1:99999", "no Dask scheduler answers"),
+        ("tcp://127.0.0.1:9", "no Dask scheduler answers at tcp://127.0.0.1:9: .*refused.*`dask scheduler`"),
+    ],
+)
+def test_no_scheduler_there_is_told_at_once(address: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        DaskExecutor(SETTINGS, address, 1)
+
+
+def test_a_scheduler_without_workers_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    from distributed import LocalCluster
+
+    monkeypatch.setattr("bench.execution.dask_cluster.WORKER_SECONDS", 1)
+    with LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster:
+        executor = DaskExecutor(SETTINGS, cluster.scheduler_address, 1)
+        with pytest.raises(UserError, match=r"has no worker; start one with `dask worker tcp://127\.0\.0\.1:"):
+            executor.check([])
+
+
+def test_a_scheduler_that_goes_away_ends_the_run_with_how_to_go_on(
+    tmp_path: Path, tools: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from distributed import LocalCluster
+
+    monkeypatch.setattr("bench.execution.dask_connection.CONNECT_SECONDS", 2)
+    monkeypatch.setattr("bench.execution.dask_cluster.RETURN_SECONDS", 1)
+    plan = Planner(tmp_path, RunRequest.engine).plan(tools.grid(folds=1))
+    with LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster:
+        executor = DaskExecutor(SETTINGS, cluster.scheduler_address, 1)
+        timer = threading.Timer(1, cluster.close)
+        timer.start()
+        with pytest.raises(UserError, match="is gone; what was finished is kept, run the same command again"):
+            list(executor.run([Task(((plan.cells[0], plan.trials[0]),))]))
+        timer.join()
+    executor.close()
+
+
+def test_a_port_that_is_no_scheduler_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.execution.dask_connection.CONNECT_SECONDS", 2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(UserError, match="no Dask scheduler answers"):
+            DaskExecutor(SETTINGS, f"tcp://127.0.0.1:{port}", 1)

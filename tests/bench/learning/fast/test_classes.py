@@ -1,0 +1,90 @@
+"""Which nodes the fast engine takes for equal, and how near-complete graphs are held."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+from torch_geometric.utils import to_undirected
+
+from bench.learning.fast.graphs.aggregation import node_matrix
+from bench.learning.fast.graphs.classes import each_alone, refine
+from bench.learning.fast.graphs.joined import NotFast, join
+
+
+def graph(n: int, edges: list[tuple[int, int]], x: torch.Tensor | None = None) -> Data:
+    index = torch.tensor(edges, dtype=torch.long).view(-1, 2).t()
+    features = torch.ones(n, 1) if x is None else x
+    return Data(x=features, edge_index=to_undirected(index, num_nodes=n), num_nodes=n)
+
+
+def complete(n: int) -> Data:
+    return graph(n, [(i, j) for i in range(n) for j in range(i)])
+
+
+def counts(graphs: list[Data], layers: int = 3, by_degree: bool = True) -> list[int]:
+    return [part.count for part in refine(join(graphs), layers, by_degree)]
+
+
+def test_all_nodes_of_complete_graphs_of_one_size_are_equal() -> None:
+    assert counts([complete(6), complete(6)]) == [1, 1, 1, 1]
+    assert counts([complete(6), complete(5)]) == [2, 2, 2, 2]
+
+
+def test_a_path_is_told_apart_from_its_ends_inwards() -> None:
+    path = graph(9, [(i, i + 1) for i in range(8)])
+    # With the senders' degrees: ends and inner nodes, then a step further inwards each layer.
+    assert counts([path]) == [2, 3, 4, 5]
+    assert counts([path], by_degree=False) == [1, 2, 3, 4]
+
+
+def test_features_and_weights_tell_nodes_apart() -> None:
+    square = [(0, 1), (1, 2), (2, 3), (3, 0)]
+    plain = graph(4, square)
+    marked = graph(4, square, torch.tensor([[1.0], [0.0], [0.0], [0.0]]))
+    assert counts([plain], layers=2) == [1, 1, 1]
+    assert counts([marked], layers=2) == [2, 3, 3]
+    weighted = graph(4, square)
+    weighted.edge_weight = torch.where(weighted.edge_index.sum(dim=0) == 1, 0.5, 1.0)
+    assert counts([weighted], layers=2) == [2, 2, 2]
+
+
+def test_equal_nodes_of_different_graphs_share_a_class() -> None:
+    found = refine(join([graph(3, [(0, 1), (1, 2)]), graph(3, [(0, 1), (1, 2)])]), 2, by_degree=True)[-1]
+    assert found.count == 2
+    assert found.of_node.tolist()[:3] == found.of_node.tolist()[3:]
+
+
+def test_distinct_nodes_stay_as_they_are() -> None:
+    many = graph(40, [(i, i + 1) for i in range(39)], torch.eye(40))
+    found = refine(join([many]), 2, by_degree=True)[-1]
+    assert np.array_equal(found.of_node, each_alone(40).of_node)
+
+
+@pytest.mark.parametrize("kind", ["gcn", "gin", "sage"])
+def test_near_complete_graphs_give_the_same_matrix_and_classes(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    dense = complete(12)
+    keep = ~((dense.edge_index < 2).all(dim=0) | (dense.edge_index.sum(dim=0) == 20))
+    dense.edge_index = dense.edge_index[:, keep]
+    graphs = [dense, graph(5, [(0, 1), (1, 2)]), complete(12)]
+    whole = join(graphs, whole=True)
+    monkeypatch.setattr("bench.learning.fast.graphs.joined.SUMS_COST", 0)
+    held = join(graphs)
+    assert whole.near_complete.tolist() == [False, False, False]
+    assert held.near_complete.tolist() == [True, False, True]
+    assert held.edges.nnz < whole.edges.nnz
+    for way in (whole, held):
+        matrix = node_matrix(way, kind)
+        assert np.allclose(matrix.expanded().direct.toarray(), node_matrix(whole, kind).direct.toarray())
+    for one, other in zip(refine(whole, 3, True), refine(held, 3, True), strict=True):
+        assert np.array_equal(one.of_node, other.of_node)
+
+
+def test_what_the_engine_cannot_take_is_named() -> None:
+    with pytest.raises(NotFast, match="self loop"):
+        join([Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0], [0]]), num_nodes=2)])
+    with pytest.raises(NotFast, match="without nodes"):
+        join([Data(x=torch.ones(0, 1), edge_index=torch.empty(2, 0, dtype=torch.long), num_nodes=0)])
+    with pytest.raises(NotFast, match="float64"):
+        join([graph(2, [(0, 1)], torch.ones(2, 1, dtype=torch.float64))])

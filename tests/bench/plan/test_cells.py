@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from bench.plan.cells import PRESETS, Cell, Training, preset
+from bench.registry import Choice, UserError
+
+
+def make_cell(**changes: object) -> Cell:
+    facts = {
+        "dataset": "digits",
+        "features": "native",
+        "splits": "stratified",
+        "k": 10,
+        "augmenter": Choice("dropedge", {"p": 0.25}, "dropedge"),
+        "backbone": Choice("gcn", {"width": 64}, "gcn"),
+        "readout": Choice("mean", {}, "mean"),
+        "training": Training(),
+        "versions": {"protocol": 1},
+    }
+    return Cell(**{**facts, **changes})  # type: ignore[arg-type]
+
+
+def test_json_there_and_back_is_the_same_cell() -> None:
+    cell = make_cell()
+    again = Cell.from_json(json.loads(json.dumps({"type": "cell", "key": cell.key, **cell.to_json()})))
+    assert again == cell
+    assert again.key == cell.key
+
+
+def test_a_line_that_says_nothing_of_tuning_is_of_a_cell_that_was_not_tuned() -> None:
+    facts = make_cell().to_json()
+    del facts["tuned"]
+    assert Cell.from_json(facts) == make_cell()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"dataset": "synthetic"},
+        {"features": "constant"},
+        {"splits": "CHEMICAL"},
+        {"k": 11},
+        {"augmenter": Choice("dropedge", {"p": 0.3}, "dropedge:p=0.3")},
+        {"backbone": Choice("gin", {"width": 64}, "gin")},
+        {"readout": Choice("max", {}, "max")},
+        {"training": Training(epochs=801)},
+        {"versions": {"protocol": 2}},
+        {"tuned": True},
+    ],
+)
+def test_every_setting_and_version_is_part_of_the_key(change: dict[str, object]) -> None:
+    assert make_cell(**change).key != make_cell().key
+
+
+def test_the_way_a_method_is_written_is_not_part_of_the_key() -> None:
+    assert make_cell(augmenter=Choice("dropedge", {"p": 0.25}, "another label")).key == make_cell().key
+
+
+def test_k_below_one_is_refused() -> None:
+    with pytest.raises(UserError, match="k=0"):
+        make_cell(k=0)
+
+
+def test_the_paper_preset_is_the_papers() -> None:
+    paper = preset("paper")
+    assert (paper.epochs, paper.lr, paper.weight_decay, paper.select) == (800, 0.01, 0.0, "last")
+
+
+def test_presets_are_named_and_changes_are_checked() -> None:
+    assert all(name == training.preset for name, training in PRESETS.items())
+    assert preset("paper").with_settings({"epochs": "20"}) == replace(Training(), epochs=20)
+    with pytest.raises(UserError, match="Did you mean: paper"):
+        preset("papper")
+    with pytest.raises(UserError, match="Did you mean: epochs"):
+        Training().with_settings({"epoch": 3})
+    with pytest.raises(UserError, match="epochs=0 is not valid"):
+        Training().with_settings({"epochs": 0})

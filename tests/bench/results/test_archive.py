@@ -1,0 +1,86 @@
+"""A published file: every line of the ledger comes back out of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from bench.registry import UserError
+from bench.results.archive import read_archive, write_archive
+from bench.results.ledger import LedgerState
+from tables.specs import Coordinate
+
+PLACE = Coordinate("PROTEINS", 10, "none")
+
+
+def whole(fake: ModuleType) -> list[dict[str, Any]]:
+    """A ledger with failures, missing trials, tuned cells, loss curves and a cell that cannot run."""
+    places = [PLACE, Coordinate("IMDB-BINARY", 3, "gdm-acc:encoder=vgsae")]
+    records = fake.ledger(places, folds=3, repeats=2, value=lambda p, f, r: None if f == 2 else fake.accuracy(p, f, r))
+    records = [record for record in records if not (record["type"] == "trial" and record["fold"] == 1)]
+    records += fake.tuned(places[:1], folds=2, repeats=1)
+    records.append(fake.plan([], [0], [0], skipped=[{"cell": "a", "reason": "b"}], grid="x"))
+    for record in records:
+        if record["type"] == "trial" and record["status"] == "done":
+            record["curve"] = [[1, 16.609], [800, 10.0]]
+            record["generated"] = {} if record["repeat"] else record["generated"]
+    return records
+
+
+def test_every_line_comes_back(fake: ModuleType, tmp_path: Path) -> None:
+    records = whole(fake)
+    write_archive(records, tmp_path / "trials.parquet")
+    before, after = LedgerState.of(records), LedgerState.of(read_archive(tmp_path / "trials.parquet"))
+    assert after.cells == before.cells
+    assert after.plans == before.plans
+    assert after.provenance == before.provenance
+    assert after.planned() == before.planned()
+    for key, trials in before.trials.items():
+        assert after.trials[key].keys() == trials.keys()
+        for trial, record in trials.items():
+            known = {name: value for name, value in record.items() if value is not None or name == "reason"}
+            assert after.trials[key][trial] == known
+
+
+def test_a_second_writing_gives_the_same_bytes(fake: ModuleType, tmp_path: Path) -> None:
+    one, two = tmp_path / "one.parquet", tmp_path / "two.parquet"
+    write_archive(whole(fake), one)
+    write_archive(read_archive(one), two)
+    assert one.read_bytes() == two.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.parquet", "two.parquet"]
+
+
+def test_pandas_sees_a_row_a_trial_and_what_is_missing(fake: ModuleType, tmp_path: Path) -> None:
+    write_archive(whole(fake), tmp_path / "trials.parquet")
+    frame = pd.read_parquet(tmp_path / "trials.parquet")
+    assert frame.groupby("status").size().to_dict() == {"done": 6, "failed": 4, "pending": 4}
+    assert set(frame[frame["dataset"] == "IMDB-BINARY"]["augmenter"]) == {"gdm-acc:encoder=vgsae"}
+    assert set(frame["training.epochs"]) == {800}
+
+
+def test_a_retry_is_resolved(fake: ModuleType, tmp_path: Path) -> None:
+    records = fake.ledger([PLACE], folds=1, repeats=1)
+    key = next(record["key"] for record in records if record["type"] == "cell")
+    write_archive([*records, fake.trial(key, 0, 0, None)], tmp_path / "trials.parquet")
+    trials = [record for record in read_archive(tmp_path / "trials.parquet") if record["type"] == "trial"]
+    assert [trial["status"] for trial in trials] == ["done"]
+
+
+def test_a_file_that_holds_no_trials_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    path.write_text("no parquet")
+    with pytest.raises(UserError, match="cannot be read as a parquet file"):
+        read_archive(path)
+    pd.DataFrame({"a": [1]}).to_parquet(path)
+    with pytest.raises(UserError, match="is not a file of trials"):
+        read_archive(path)
+
+
+def test_a_place_that_cannot_be_written_is_named(fake: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot write"):
+        write_archive(fake.ledger([PLACE], folds=1, repeats=1), tmp_path / "file" / "trials.parquet")
