@@ -23,9 +23,10 @@ from bench.datasets.paths import data_root
 from bench.execution.trial import TrialRunner
 from bench.learning.fast.engine import FastEngine
 from bench.learning.problem import Problem
-from bench.plan.cells import Trial, preset
+from bench.plan.cells import Trial
 from bench.plan.grids import product
 from bench.plan.planner import Planner
+from bench.protocol.training import preset
 from benchmarks.scripts import call, fit
 
 

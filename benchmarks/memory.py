@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from augmenters import AUGMENTERS
 from bench.execution.trial import engines
 from bench.learning.problem import Problem
-from bench.plan.cells import Training
+from bench.protocol.training import Training
 from benchmarks.timing import high_water
 from models import BACKBONES, READOUTS
 

@@ -26,10 +26,11 @@ from bench.learning.fast.engine import FastEngine
 from bench.learning.fast.ops.compiled import compiled_or_reason
 from bench.learning.problem import Engine, Problem
 from bench.learning.reference import ReferenceEngine
-from bench.plan.cells import Cell, Trial, preset
+from bench.plan.cells import Cell, Trial
 from bench.plan.forecast import Forecast, predicted
 from bench.plan.grids import named_grid, product
 from bench.plan.planner import Planner
+from bench.protocol.training import preset
 from bench.results.ledger import Record
 from benchmarks.plain import METHODS as PLAIN_METHODS
 from benchmarks.plain import train_plainly

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from bench.datasets import load_dataset
-from bench.protocol.seeds import seed_from
+from bench.seeding import seed_from
 
 Answer = Literal["mixed", "right", "wrong", "uncertain"]
 WIDTH = 3  # node features of the generated graphs

@@ -16,8 +16,8 @@ from augmenters import AUGMENTERS
 from augmenters.base import Augmenter, Context, EmbeddingAugmenter, GraphAugmenter, generator
 from bench.checking.cases import Case, cases
 from bench.checking.comparing import first_difference
-from bench.protocol.seeds import seed_from
 from bench.registry import Choice, UserError
+from bench.seeding import seed_from
 
 EMBEDDING_WIDTH = 8
 

@@ -17,9 +17,9 @@ from bench.execution.driver import Clock, Outcome, Run
 from bench.execution.local import ProcessExecutor, SerialExecutor
 from bench.execution.memory import memory_budget, parse_memory, shown, workers_within
 from bench.execution.worker import Executor, WorkerSettings
-from bench.learning import DEFAULT_ENGINE
 from bench.plan.cells import Cell
 from bench.plan.grids import Grid
+from bench.plan.identity import DEFAULT_ENGINE
 from bench.plan.planner import Plan, Planner
 from bench.registry import UserError, unknown
 from bench.results.ledger import Ledger, LedgerState

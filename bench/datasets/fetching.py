@@ -16,8 +16,8 @@ from urllib.parse import quote, urljoin, urlsplit
 from bench.datasets.archives import unpack
 from bench.datasets.importing import CHECKSUMS, Brought, bring_dataset, bring_splits
 from bench.datasets.loading import cheap_info
+from bench.datasets.split_files import split_file
 from bench.datasets.tu_files import digest
-from bench.protocol.splits import split_file
 from bench.registry import UserError
 
 if TYPE_CHECKING:

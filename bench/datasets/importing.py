@@ -17,9 +17,9 @@ from typing import Literal
 from bench.datasets.archives import copy_folder, find_tu_folder, unpack
 from bench.datasets.loading import cheap_info, forget_loaded
 from bench.datasets.paths import tu_file, tu_folder
+from bench.datasets.split_files import LARGEST_FILE, SUFFIX, dataset_of_file, read_folds, split_file
 from bench.datasets.tu import read_graphs
 from bench.datasets.tu_files import USED, validate
-from bench.protocol.splits import LARGEST_FILE, SUFFIX, dataset_of_file, read_splits, split_file
 from bench.registry import UserError
 
 # sha256 of Errica et al.'s files: diningphil/gnn-comparison, folder data_splits.
@@ -129,7 +129,7 @@ def bring_splits(path: Path, root: Path, family: str | None = None) -> Brought:
         )
     place = split_file(root, family, dataset)
     size = cheap_info(dataset, root).graphs
-    read_splits(path, dataset, family, size)
+    read_folds(path, dataset, size)
     detail = f"10 folds of {size} graphs" if size else "10 folds; the dataset itself is not there yet"
     what = f"{dataset} splits {family}"
     if place.is_file() and place.read_bytes() == content:

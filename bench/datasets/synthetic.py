@@ -10,8 +10,8 @@ import numpy as np
 from numpy.random import Generator
 
 from bench.datasets.base import Dataset, DatasetInfo
-from bench.protocol.seeds import seed_from
 from bench.registry import UserError, Within
+from bench.seeding import seed_from
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

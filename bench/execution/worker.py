@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from augmenters import AUGMENTERS
 from bench.datasets.paths import data_root
 from bench.plan.cells import Cell, Trial
-from bench.plan.planner import stale_parts
+from bench.plan.identity import stale_parts
 from bench.registry import unknown
 from bench.results.ledger import Record
 

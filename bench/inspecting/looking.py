@@ -19,8 +19,8 @@ from bench.learning.problem import Problem
 from bench.plan.cells import Cell, Trial
 from bench.plan.grids import FOLDS, Grid, product
 from bench.plan.planner import Planner
-from bench.protocol.seeds import seed_from
 from bench.registry import UserError
+from bench.seeding import seed_from
 
 ENGINE = "reference"
 OTHER_DRAW = 1_000_000  # added to the repeat: labelled graphs that no run draws

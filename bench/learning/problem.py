@@ -11,7 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from augmenters.base import Augmenter, GraphAugmenter, label_distribution
-from bench.plan.cells import Training
+from bench.protocol.training import Training
 from bench.registry import Choice
 from models.classifier import GraphClassifier, build_classifier
 

@@ -14,10 +14,10 @@ from typing import Any
 
 from augmenters import AUGMENTERS
 from bench.datasets import resolve_dataset
-from bench.plan.cells import Training, preset
 from bench.plan.grids import Grid, product
 from bench.plan.plugin_cache import Resolver
 from bench.protocol.features import FEATURES
+from bench.protocol.training import Training, preset
 from bench.registry import UserError, show, unknown
 from models import BACKBONES, READOUTS
 from tables.specs import Coordinate

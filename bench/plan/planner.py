@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from augmenters import AUGMENTERS
 from bench.datasets import cheap_info, load_dataset, resolve_dataset
 from bench.datasets.fingerprints import fingerprint
-from bench.learning import ENGINE_VERSIONS
-from bench.plan.cells import PROTOCOL, Cell, Training, Trial, preset
+from bench.plan.cells import Cell, Trial
 from bench.plan.grids import Grid
+from bench.plan.identity import current_versions
 from bench.plan.plugin_cache import Resolver
 from bench.protocol.features import resolve_features
 from bench.protocol.splits import resolve_splits
+from bench.protocol.training import Training, preset
 from bench.registry import UserError
 from bench.results.ledger import LedgerState, Record
-from bench.results.provenance import minor_version
 from models import BACKBONES, READOUTS
 from tables.specs import Coordinate
 
@@ -177,34 +175,3 @@ class Planner:
                 fingerprint(label, self.data_root),
             )
         return self._places[key]
-
-
-@lru_cache(maxsize=1024)
-def _versions(augmenter: str, backbone: str, readout: str, engine: str) -> tuple[tuple[str, Any], ...]:
-    versions = {
-        "protocol": PROTOCOL,
-        "engine": engine,
-        "engine-version": ENGINE_VERSIONS.get(engine),
-        "augmenter": AUGMENTERS.entry(augmenter).version,
-        "backbone": BACKBONES.entry(backbone).version,
-        "readout": READOUTS.entry(readout).version,
-        "torch": minor_version("torch"),
-        "torch-geometric": minor_version("torch-geometric"),
-    }
-    return tuple(versions.items())
-
-
-def current_versions(augmenter: str, backbone: str, readout: str, engine: str) -> dict[str, Any]:
-    """The versions that decide whether two numbers may stand in one table."""
-    return dict(_versions(augmenter, backbone, readout, engine))
-
-
-def stale_parts(cell: Record) -> dict[str, tuple[Any, Any]]:
-    """The versions under which a ledger's cell was measured and that are others here: then and now."""
-    then = cell["versions"]
-    augmenter, backbone, readout = (cell[kind]["name"] for kind in ("augmenter", "backbone", "readout"))
-    try:
-        now = current_versions(augmenter, backbone, readout, then.get("engine", ""))
-    except UserError:  # a plug-in of the time is not installed here
-        return {"plug-ins": (f"{augmenter}, {backbone}, {readout}", "not all installed")}
-    return {part: (then.get(part), value) for part, value in now.items() if then.get(part) != value}

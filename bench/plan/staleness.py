@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.datasets.fingerprints import known_fingerprint
-from bench.plan.cells import Training
-from bench.plan.planner import Planner, stale_parts
+from bench.plan.identity import stale_parts
+from bench.plan.planner import Planner
+from bench.protocol.training import Training
 from bench.registry import UserError
 from bench.results.ledger import LedgerState, Record
 from tables.specs import Coordinate

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from bench.protocol.seeds import TrialSeeds, shuffled
+from bench.protocol.seeds import TrialSeeds
 from bench.registry import UserError
+from bench.seeding import shuffled
 from bench.warn_once import warn_once
 
 Indices = npt.NDArray[np.int64]

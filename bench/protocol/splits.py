@@ -5,7 +5,6 @@ Test indices sit behind `Splits.test` alone. Who must not see them (a tuner) is 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,27 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bench.datasets.paths import splits_folder
-from bench.protocol.seeds import shuffled
+from bench.datasets.split_files import FOLDS, PUBLISHED, Indices, families_at_hand, read_folds, split_file
 from bench.registry import UserError, unknown
+from bench.seeding import shuffled
 from bench.warn_once import warn_once
 
-FOLDS = 10
 STRATIFIED = "stratified"
-# Errica et al. (2020): the first family is the default of a dataset.
-PUBLISHED = {
-    "PROTEINS": ("CHEMICAL",),
-    "NCI1": ("CHEMICAL",),
-    "DD": ("CHEMICAL",),
-    "IMDB-BINARY": ("COLLABORATIVE_1", "COLLABORATIVE_DEGREE"),
-    "IMDB-MULTI": ("COLLABORATIVE_1", "COLLABORATIVE_DEGREE"),
-    "REDDIT-MULTI-5K": ("COLLABORATIVE_1", "COLLABORATIVE_DEGREE"),
-}
-_FILE_STEMS = {"PROTEINS": "PROTEINS_full"}  # same graphs, same order
-SUFFIX = "_splits.json"
-LARGEST_FILE = 2**26  # bytes; the largest published file has less than a hundredth of it
-
-Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -89,23 +73,6 @@ def _checked_fold(fold: int, count: int) -> int:
     return fold
 
 
-def split_file(root: Path, family: str, dataset: str) -> Path:
-    """Where a dataset's split file of that family belongs."""
-    return splits_folder(root, family) / f"{_FILE_STEMS.get(dataset, dataset)}{SUFFIX}"
-
-
-def dataset_of_file(path: Path) -> str:
-    """The dataset that a split file speaks of, by its name."""
-    stem = path.name.removesuffix(SUFFIX)
-    return next((name for name, other in _FILE_STEMS.items() if other == stem), stem)
-
-
-def families_at_hand(dataset: str, root: Path) -> list[str]:
-    """The split families whose file for this dataset is in the data root."""
-    folders = sorted((root / "splits").glob("*")) if ":" not in dataset else []
-    return [folder.name for folder in folders if split_file(root, folder.name, dataset).is_file()]
-
-
 def resolve_splits(dataset: str, requested: str, root: Path) -> str:
     """The concrete split family: `auto` is the published default where its file is at hand, else our own folds."""
     if requested == STRATIFIED:
@@ -136,60 +103,8 @@ def load_splits(dataset: str, family: str, labels: npt.ArrayLike, root: Path) ->
 
 
 def read_splits(path: Path, dataset: str, family: str, size: int | None) -> Splits:
-    """A file in Errica et al.'s layout, with everything checked; `size` None takes the file's own word for it."""
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise ValueError(f"it is larger than {LARGEST_FILE} bytes")
-        outer = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise UserError(f"{path} is not a readable split file: {error}; fetch or import it again") from error
-    try:
-        parts = [
-            (
-                _indices(f["model_selection"][0]["train"]),
-                _indices(f["model_selection"][0]["validation"]),
-                _indices(f["test"]),
-            )
-            for f in outer
-        ]
-    except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
-        raise UserError(
-            f"{path} is not in the layout of a split file ({type(error).__name__}: {error}); each of its {FOLDS} folds "
-            'is {"test": [...], "model_selection": [{"train": [...], "validation": [...]}]}'
-        ) from error
-    if len(parts) != FOLDS:
-        raise UserError(f"{path} has {len(parts)} folds instead of {FOLDS}; fetch or import it again")
-    count = sum(len(p) for p in parts[0]) if size is None else size
-    for number, (train, validation, test) in enumerate(parts):
-        problem = _problem(train, validation, test, count)
-        if problem:
-            raise UserError(f"{path}, fold {number}: {problem}; it does not belong to this {dataset} ({count} graphs)")
-    if not np.array_equal(np.sort(np.concatenate([test for _, _, test in parts])), np.arange(count)):
-        raise UserError(f"{path}: the test parts do not hold each of the {count} graphs of {dataset} exactly once")
-    return _frozen(dataset, family, parts)
-
-
-def _indices(values: Any) -> Indices:
-    if not isinstance(values, list) or not all(type(v) is int for v in values):
-        raise TypeError("a part is a list of whole numbers")
-    return np.array(values, dtype=np.int64)
-
-
-def _problem(train: Indices, validation: Indices, test: Indices, count: int) -> str | None:
-    named = {"train": train, "validation": validation, "test": test}
-    for name, part in named.items():
-        if not len(part):
-            return f"its {name} part is empty"
-        if part.min() < 0 or part.max() >= count:
-            return f"its {name} part has an index outside 0..{count - 1}"
-        if len(np.unique(part)) != len(part):
-            return f"its {name} part names a graph twice"
-    for one, other in (("train", "validation"), ("train", "test"), ("validation", "test")):
-        shared = np.intersect1d(named[one], named[other])
-        if len(shared):
-            return f"its {one} and {other} parts share {len(shared)} graphs"
-    total = sum(len(part) for part in named.values())
-    return None if total == count else f"its parts hold {total} of {count} graphs"
+    """A file's folds; `size` None takes the file's own word for the number of graphs."""
+    return _frozen(dataset, family, read_folds(path, dataset, size))
 
 
 def stratified_splits(dataset: str, labels: npt.ArrayLike) -> Splits:

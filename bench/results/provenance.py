@@ -7,24 +7,12 @@ import json
 import os
 import platform
 import subprocess
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from bench.plan.identity import package_version
+
 PACKAGES = ("augbench", "torch", "torch-geometric", "numpy", "scipy", "scikit-learn")
-
-
-def package_version(name: str) -> str:
-    """The installed version, without importing the package."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"
-
-
-def minor_version(name: str) -> str:
-    """Major and minor version: what decides whether numbers may be compared."""
-    return ".".join(package_version(name).split("+")[0].split(".")[:2])
 
 
 def provenance() -> dict[str, Any]:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from augmenters import AUGMENTERS
-from bench.plan.cells import Cell, Training, preset
+from bench.plan.cells import Cell
+from bench.protocol.training import Training, preset
 from bench.registry import Choice, Registry, Scalar, Setting, UserError, show, signature_settings, unknown
 from models import BACKBONES, READOUTS
 

@@ -21,8 +21,8 @@ import psutil
 from optuna.trial import FrozenTrial, TrialState
 
 from bench.plan.cells import Cell
-from bench.protocol.seeds import seed_from
 from bench.registry import UserError
+from bench.seeding import seed_from
 from bench.tuning.space import Space
 from bench.tuning.storage import Storage
 from bench.tuning.strategies import GivenValues, make_pruner, make_sampler

@@ -21,7 +21,7 @@ from bench.cli import app as cli
 from bench.learning.fast.engine import fit_fast
 from bench.learning.problem import Fitted, Problem
 from bench.learning.reference import ReferenceEngine
-from bench.plan.cells import Training
+from bench.protocol.training import Training
 from models import BACKBONES, READOUTS
 
 

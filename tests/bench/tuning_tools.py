@@ -18,9 +18,10 @@ from rich.console import Console
 from bench.cli.run_session import RunRequest
 from bench.cli.tune_session import TuneRequest, execute
 from bench.execution.driver import Clock
-from bench.plan.cells import Cell, Trial, preset
+from bench.plan.cells import Cell, Trial
 from bench.plan.grids import Grid, product
 from bench.plan.planner import Planner
+from bench.protocol.training import preset
 from bench.tuning.space import space_for
 from bench.tuning.storage import Storage
 from bench.tuning.study import MethodStudy, Search, study_facts, turns_of

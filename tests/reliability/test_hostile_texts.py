@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from bench.datasets import load_dataset
 from bench.datasets.importing import import_path
+from bench.datasets.split_files import LARGEST_FILE
 from bench.plan.grid_files import read_grid
-from bench.protocol.splits import LARGEST_FILE, read_splits
+from bench.protocol.splits import read_splits
 from bench.registry import UserError
 from bench.results.ledger import read_records
 

@@ -19,9 +19,10 @@ from bench.execution.trial import TrialRunner, evaluate
 from bench.learning.fast.engine import FastEngine
 from bench.learning.problem import Fitted, Problem
 from bench.learning.reference import ReferenceEngine
-from bench.plan.cells import Training, Trial
+from bench.plan.cells import Trial
 from bench.plan.grids import Grid, product
 from bench.plan.planner import Planner
+from bench.protocol.training import Training
 from bench.registry import UserError
 from models import BACKBONES, READOUTS
 from models.fit import Diverged

@@ -31,7 +31,7 @@ def status(data: DataOption = None) -> None:
     from bench.datasets.catalogue import PAPER_SETS
     from bench.datasets.loading import present_tu_sets
     from bench.datasets.paths import data_root
-    from bench.protocol.splits import PUBLISHED, families_at_hand
+    from bench.datasets.split_files import PUBLISHED, families_at_hand
 
     root = data_root(data)
     table = Table("dataset", "state", "graphs", "classes", "node features", "splits", box=None, pad_edge=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bench.cli import options
-from bench.learning import DEFAULT_ENGINE
+from bench.plan.identity import DEFAULT_ENGINE
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import typer
 
 from bench.cli import options
 from bench.cli.commands.run import adjusted, chosen_grid
-from bench.learning import DEFAULT_ENGINE
+from bench.plan.identity import DEFAULT_ENGINE
 
 
 def tune(

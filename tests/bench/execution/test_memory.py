@@ -26,9 +26,10 @@ from bench.execution.memory import (
 )
 from bench.execution.trial import TrialRunner
 from bench.learning.fast.engine import FastEngine
-from bench.plan.cells import Training, Trial
+from bench.plan.cells import Trial
 from bench.plan.grids import named_grid, product
 from bench.plan.planner import Planner
+from bench.protocol.training import Training
 from bench.registry import UserError
 
 Make = Callable[..., Any]

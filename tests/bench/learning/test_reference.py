@@ -12,8 +12,8 @@ from torch_geometric.data import Batch, Data
 from augmenters import AUGMENTERS
 from bench.learning.problem import Fitted, Problem, curve_epochs, training_set
 from bench.learning.reference import ReferenceEngine, bare_graphs, fit_problem
-from bench.plan.cells import Training
-from bench.protocol.seeds import seed_from
+from bench.protocol.training import Training
+from bench.seeding import seed_from
 from models import BACKBONES, READOUTS
 from models.fit import Diverged, predict, soft_cross_entropy
 

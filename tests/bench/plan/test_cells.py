@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from bench.plan.cells import PRESETS, Cell, Training, preset
+from bench.plan.cells import Cell
+from bench.protocol.training import PRESETS, Training, preset
 from bench.registry import Choice, UserError
 
 

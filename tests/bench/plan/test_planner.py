@@ -15,11 +15,11 @@ from augmenters import AUGMENTERS
 from bench.datasets import load_dataset
 from bench.datasets.fingerprints import NOTE, fingerprint, known_fingerprint
 from bench.execution.trial import engines
-from bench.learning import ENGINE_VERSIONS
 from bench.plan import planner as planning
 from bench.plan.cells import Trial
 from bench.plan.grids import Grid, product
-from bench.plan.planner import Plan, Planner, current_versions, stale_parts
+from bench.plan.identity import ENGINE_VERSIONS, current_versions, stale_parts
+from bench.plan.planner import Plan, Planner
 from bench.plan.plugin_cache import Resolver
 from bench.registry import Registry, UserError
 from bench.results.ledger import LedgerState

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.protocol.seeds import TrialSeeds, seed_from, shuffled
+from bench.protocol.seeds import TrialSeeds
+from bench.seeding import seed_from, shuffled
 
 names = st.lists(st.text(max_size=8) | st.integers(-(10**20), 10**20), max_size=5)
 

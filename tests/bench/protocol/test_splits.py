@@ -13,17 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.datasets import load_dataset
+from bench.datasets.split_files import LARGEST_FILE, PUBLISHED, dataset_of_file, split_file
 from bench.protocol.splits import (
-    LARGEST_FILE,
-    PUBLISHED,
     STRATIFIED,
     DevelopmentFold,
     DevelopmentSplits,
-    dataset_of_file,
     load_splits,
     read_splits,
     resolve_splits,
-    split_file,
     stratified_splits,
 )
 from bench.registry import UserError

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.plan.cells import Cell, Training, Trial
+from bench.plan.cells import Cell, Trial
+from bench.protocol.training import Training
 from bench.registry import Choice, UserError
 from bench.results import ledger
 from bench.results.ledger import AT_ONCE, Ledger, LedgerState, iterate_records, read_records, read_state

@@ -20,7 +20,7 @@ from bench.learning.fast.training.loop import train
 from bench.learning.fast.training.parameters import Parameters
 from bench.learning.problem import Fitted, Problem
 from bench.learning.reference import ReferenceEngine
-from bench.plan.cells import Training
+from bench.protocol.training import Training
 from bench.registry import UserError
 from models.fit import Diverged, own_stream
 
