@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bench.registry import UserError, unknown
-from bench.results.frame import METRICS
+from bench.results.records import SCORES as METRICS
 from tables.selection import SETTINGS, Index, Pick
 from tables.specs import FIGURE, MEASURE, TABLES, Coordinate, Row, TableSpec, coordinates, full, generic
 from tables.statistics import ALPHA, Paired, Summary, holm, summary

@@ -13,8 +13,9 @@ from typing import Any
 
 import pandas as pd
 
+from bench.plan.cells import PARTS
 from bench.registry import UserError, show, unknown
-from bench.results.frame import PARTS, Results
+from bench.results.frame import Results
 from tables.specs import DEFINING_SETTINGS, Coordinate
 from tables.statistics import Paired, paired
 
@@ -68,7 +69,8 @@ class Index:
         }
         self._at: dict[tuple[Coordinate, str], list[str]] = {}
         for key, cell in self.cells.items():
-            place = Coordinate(str(cell["dataset"]), int(cell["k"]), *(base_label(cell, part) for part in PARTS))
+            parts = {part: base_label(cell, part) for part in PARTS}
+            place = Coordinate(str(cell["dataset"]), int(cell["k"]), **parts)
             self._at.setdefault((place, SETTINGS[int(cell["tuned"])]), []).append(key)
         finished = results.trials.get("finished")
         self._newest: dict[str, Any] = {}

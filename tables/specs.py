@@ -22,11 +22,13 @@ class Coordinate:
     dataset: str
     k: int
     augmenter: str
-    backbone: str = "gcn"
+    backbone: str = "gcn"  # empty, as the readout, for a learner that is not built from them
     readout: str = "mean"
+    learner: str = "gnn"
 
     def __str__(self) -> str:
-        return f"{self.dataset} k={self.k} {self.augmenter} {self.backbone} {self.readout}"
+        model = f"{self.backbone} {self.readout}" if self.backbone else self.learner
+        return f"{self.dataset} k={self.k} {self.augmenter} {model}"
 
 
 @dataclass(frozen=True)
@@ -37,9 +39,10 @@ class Row:
     augmenter: str
     backbone: str = "gcn"
     readout: str = "mean"
+    learner: str = "gnn"
 
     def at(self, column: Column) -> Coordinate:
-        return Coordinate(column.dataset, column.k, self.augmenter, self.backbone, self.readout)
+        return Coordinate(column.dataset, column.k, self.augmenter, self.backbone, self.readout, self.learner)
 
 
 @dataclass(frozen=True)

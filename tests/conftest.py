@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -78,3 +81,15 @@ def tiny_root(tmp_data_root: Path, write_archive: Callable[..., Path]) -> Path:
 
     import_path(write_archive(), tmp_data_root)
     return tmp_data_root
+
+
+@pytest.fixture(scope="session")
+def fake() -> ModuleType:
+    """The generator of made-up ledgers, loaded by its path because test folders are no packages."""
+    name = "augbench_fake_ledger"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / "tables" / "fake_ledger.py")
+        assert spec is not None and spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 
 from rich.console import Console
 from rich.markup import escape
@@ -17,7 +18,8 @@ from bench.execution.worker import Task, WorkerSettings, run_task
 from bench.plan.cells import Cell, Trial
 from bench.plan.forecast import Forecast, Hours, predicted
 from bench.plan.planner import Plan
-from bench.results.ledger import Record, read_state
+from bench.results.ledger import read_state
+from bench.results.records import TrialRecord
 from bench.results.workspace import Workspace
 
 
@@ -30,7 +32,7 @@ def preview(request: RunRequest, probe: bool, console: Console | None = None) ->
         check_machine(request)  # imports torch, for which the default need not wait
     plan = planned(request, root, skip_unavailable=True)
     state = read_state(Workspace(request.workspace).ledger, curves=False)
-    jobs, forecast = plan.pending(state, request.retry), Forecast.from_ledger(state)
+    jobs, forecast = plan.pending(state, request.retry), Forecast.of(state.finished())
     say_what_will_run(plan, state, console)
     if plan.skipped and not request.skip_unavailable:
         console.print("so a run would stop before it starts; --skip-unavailable runs the rest", highlight=False)
@@ -50,14 +52,13 @@ def preview(request: RunRequest, probe: bool, console: Console | None = None) ->
 def run_probes(cells: Iterable[Cell], forecast: Forecast, settings: WorkerSettings, console: Console) -> None:
     """Short trainings in this process where the ledger has nothing to go by."""
 
-    def run(cell: Cell, trial: Trial) -> Record:
+    def run(cell: Cell, trial: Trial) -> TrialRecord:
         wall, processor = time.perf_counter(), time.process_time()
         record = run_task(settings, Task(((cell, trial),)).to_json())[0]
         # So short a probe is easily held up by something else on the machine: only the share it worked counts.
         worked = (time.process_time() - processor) / (time.perf_counter() - wall)
         share = min(1.0, worked) if settings.device == "cpu" else 1.0
-        seconds = {part: share * taken for part, taken in record.get("seconds", {}).items()}
-        return {**record, "seconds": seconds}
+        return replace(record, seconds={part: share * taken for part, taken in record.seconds.items()})
 
     start = time.perf_counter()
     with console.status("probing") as status:

@@ -13,8 +13,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from bench.plan.cells import Cell
-from bench.results.ledger import LedgerState, Record
-from bench.results.summary import mean_and_spread, ordered_trials
+from bench.results.ledger import LedgerState
+from bench.results.records import TrialRecord
+from bench.results.summary import accuracies_of, mean_and_spread, ordered_trials
 
 PLAIN_LINE_EVERY = 10.0  # seconds between lines where there is no terminal
 
@@ -69,10 +70,10 @@ class RunView:
     ) -> None:
         self._live.stop()
 
-    def finished(self, record: Record, cell: Cell, state: LedgerState) -> None:
+    def finished(self, record: TrialRecord, cell: Cell, state: LedgerState) -> None:
         """Account for one trial."""
         self.done += 1
-        self.failed += record["status"] != "done"
+        self.failed += not record.done
         text = f"last: {cell.label}: {self._outcome(record, cell, state)}"
         failed = f"{self.failed} failed" if self.failed else ""
         self._all.update(self._whole, completed=self.done, left=self.left(), failed=failed)
@@ -84,10 +85,10 @@ class RunView:
             parts = [f"{self.done}/{self.total} trials", self.left(), failed, text]
             self.console.print(", ".join(filter(None, parts)), highlight=False, markup=False, soft_wrap=True)
 
-    def _outcome(self, record: Record, cell: Cell, state: LedgerState) -> str:
-        if record["status"] != "done":
-            return f"{record['status']} ({record['reason']})"
-        accuracies = [t["accuracy"] for t in ordered_trials(state, cell.key) if t["status"] == "done"]
+    def _outcome(self, record: TrialRecord, cell: Cell, state: LedgerState) -> str:
+        if not record.done:
+            return f"{record.status} ({record.reason})"
+        accuracies = accuracies_of(ordered_trials(state, cell.key))
         mean, _ = mean_and_spread(accuracies)
         return f"{100 * mean:.1f} % over {len(accuracies)} so far"
 

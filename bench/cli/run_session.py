@@ -102,7 +102,7 @@ def execute(request: RunRequest, console: Console | None = None) -> int:
 
 def planned(request: RunRequest, root: Path, skip_unavailable: bool) -> Plan:
     """The cells of a request; with --tuned, each with the best settings of its study."""
-    plan = Planner(root, request.engine).plan(request.grid, skip_unavailable)
+    plan = Planner(root, request.engine, request.device).plan(request.grid, skip_unavailable)
     if not request.tuned:
         return plan
     from bench.tuning.best import tuned_plan
@@ -188,12 +188,12 @@ def conclude(plan: Plan, outcome: Outcome, state: LedgerState, console: Console)
         )
         return 130
     console.print(comparison(plan, state))
-    failures = plan.failures(state)
+    failures = state.failures(plan.cells, plan.trials)
     if failures:
         console.print(f"[red]{len(failures)} trials have no result; running the same command tries them again:[/]")
     for cell, record in failures[:LISTED]:
-        where = f"{cell.label}, fold {record['fold']}, repeat {record['repeat']}"
-        text = f"[red]{record['status']}[/] {escape(where)}: {escape(str(record['reason']))}"
+        where = f"{cell.label}, fold {record.fold}, repeat {record.repeat}"
+        text = f"[red]{record.status}[/] {escape(where)}: {escape(str(record.reason))}"
         console.print(text, highlight=False, soft_wrap=True)
     if len(failures) > LISTED:
         console.print(f"... and {len(failures) - LISTED} more; `bench status` has them", highlight=False)

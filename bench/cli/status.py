@@ -14,8 +14,8 @@ from bench.cli.progress import output
 from bench.plan.cells import Cell
 from bench.plan.planner import Plan
 from bench.plan.staleness import Here
-from bench.results.ledger import LedgerState, Record
-from bench.results.summary import mean_and_spread, ordered_trials
+from bench.results.ledger import LedgerState
+from bench.results.summary import accuracies_of, mean_and_spread, ordered_trials
 from bench.results.workspace import records_at
 
 PARTS = ("augmenter", "backbone", "readout")
@@ -42,24 +42,26 @@ def comparison(plan: Plan, state: LedgerState) -> Group:
 
 def method_namer(cells: Sequence[Cell]) -> Callable[[Cell], str]:
     """Names of rows: the augmenter, and the backbone and readout where the cells differ in them."""
-    varied = len({((c.tuned_from or {}).get("backbone", c.backbone.label), c.readout.label) for c in cells}) > 1
+
+    def model(cell: Cell) -> str:
+        if cell.backbone is None:
+            return cell.learner.label
+        return f"{(cell.tuned_from or {}).get('backbone', cell.backbone.label)}, {cell.readout}"
+
+    varied = len({model(cell) for cell in cells}) > 1
 
     def name(cell: Cell) -> str:
         base = cell.tuned_from or {}
         method = f"{base['augmenter']}, tuned" if base else cell.augmenter.label
-        return f"{method} ({base.get('backbone', cell.backbone)}, {cell.readout})" if varied else method
+        return f"{method} ({model(cell)})" if varied else method
 
     return name
-
-
-def _accuracies(trials: Sequence[Record]) -> list[float]:
-    return [trial["accuracy"] for trial in trials if trial["status"] == "done"]
 
 
 def _best(plan: Plan, state: LedgerState, columns: list[tuple[str, int]]) -> dict[tuple[str, int], float]:
     best = dict.fromkeys(columns, 0.0)
     for cell in plan.cells:
-        values = _accuracies(ordered_trials(state, cell.key))
+        values = accuracies_of(ordered_trials(state, cell.key))
         if values:
             at = (cell.dataset, cell.k)
             best[at] = max(best[at], round(100 * mean_and_spread(values)[0], 1))
@@ -69,7 +71,7 @@ def _best(plan: Plan, state: LedgerState, columns: list[tuple[str, int]]) -> dic
 def _entry(cell: Cell | None, plan: Plan, state: LedgerState, best: float) -> str:
     if cell is None:
         return "-"
-    values = _accuracies(ordered_trials(state, cell.key))
+    values = accuracies_of(ordered_trials(state, cell.key))
     if not values:
         return "[red]none done[/]"
     mean, spread = mean_and_spread(values)
@@ -95,14 +97,14 @@ def print_status(source: Path, data: Path, console: Console | None = None) -> No
     planned, here = state.planned(), Here(data)
     sums = dict.fromkeys(COUNTED, 0)
     rows = [["cell", "dataset", "k", "augmenter", "backbone", "readout", *COUNTED, "accuracy"]]
-    for key, facts in state.cells.items():
+    for key, cell in state.cells.items():
         done, failed = state.done(key), state.failed(key)
-        stale = len(done) if here.differs(facts) else 0
+        stale = len(done) if here.differs(cell) else 0
         missing = len(planned.get(key, set()) - done - set(failed))
         counts = dict(zip(COUNTED, (len(done), len(failed), stale, missing), strict=True))
         sums = {name: sums[name] + count for name, count in counts.items()}
-        mean, _ = mean_and_spread(_accuracies(ordered_trials(state, key)))
-        names = [facts["dataset"], str(facts["k"]), *(facts[kind]["label"] for kind in PARTS)]
+        mean, _ = mean_and_spread(accuracies_of(ordered_trials(state, key)))
+        names = [cell.dataset, str(cell.k), *map(cell.part_label, PARTS)]
         rows.append([key[:8], *names, *map(str, counts.values()), f"{100 * mean:.1f}" if done else ""])
     console.print(_aligned(rows), highlight=False, soft_wrap=True)
     words = ", ".join(f"{count} {name}" for name, count in sums.items())
@@ -137,7 +139,7 @@ def print_failures(state: LedgerState, console: Console) -> None:
     reasons: dict[str, int] = {}
     for key in state.cells:
         for record in state.failed(key).values():
-            text = f"{record['status']}: {state.cells[key]['augmenter']['label']}: {record['reason']}"
+            text = f"{record.status}: {state.cells[key].augmenter.label}: {record.reason}"
             reasons[text] = reasons.get(text, 0) + 1
     for text, count in reasons.items():
         console.print(f"{count} x {escape(text)}", highlight=False, soft_wrap=True)

@@ -64,7 +64,7 @@ def execute(request: TuneRequest, console: Console | None = None) -> int:
     request.check()
     check_machine(request.run)
     root, workspace = data_root(request.run.data), Workspace(request.run.workspace)
-    plan = Planner(root, request.run.engine).plan(request.run.grid, request.run.skip_unavailable)
+    plan = Planner(root, request.run.engine, request.run.device).plan(request.run.grid, request.run.skip_unavailable)
     check_narrowing(request.narrowing, plan.cells)
     spaces = [space_for(cell, request.narrowing) for cell in plan.cells]
     workspace.prepare()

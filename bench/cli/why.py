@@ -8,9 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from bench.plan.cells import Cell
-from bench.plan.planner import Planner
-from bench.plan.staleness import Differences, differences, find_cell, made_today, nearest_cell
+from bench.plan.staleness import Differences, differences, made_today, nearest_cell
 from bench.registry import UserError
 from bench.results.ledger import LedgerState, read_records
 from bench.results.workspace import Workspace
@@ -20,32 +18,32 @@ def explain(folder: Path, prefix: str, root: Path, console: Console | None = Non
     """Tell what a cell is, what of it has changed, and which cell of the ledger is nearest to it."""
     console = console or Console()
     state = LedgerState.of(read_records(Workspace(folder).existing().ledger))
-    key = find_cell(state, prefix)
-    facts = state.cells[key]
+    key = state.find(prefix)
+    cell = state.cells[key]
 
     def say(text: str) -> None:
         console.print(text, highlight=False, soft_wrap=True)
 
     missing = state.planned().get(key, set()) - set(state.trials.get(key, {}))
-    say(f"[bold]{key}[/] {escape(state.cell(key).label)}")
+    say(f"[bold]{key}[/] {escape(cell.label)}")
     say(f"{len(state.done(key))} trials done, {len(state.failed(key))} failed, {len(missing)} missing")
-    for origin in sorted({str(record.get("provenance")) for record in state.trials.get(key, {}).values()}):
+    for origin in sorted({str(record.provenance) for record in state.trials.get(key, {}).values()}):
         say(f"measured with {escape(_origin(state, origin))}")
     try:
-        today = made_today(facts, Planner(root, str(facts["versions"].get("engine"))))
+        today = made_today(cell, root)
     except UserError as error:
         say(f"[yellow]the code here cannot make this cell: {escape(str(error))}[/]")
     else:
-        changed = differences(facts, today)
+        changed = differences(cell, today)
         if changed:
-            say(f"the code and data here would make another cell, {Cell.from_json(today).key}; what changed:")
+            say(f"the code and data here would make another cell, {today.key}; what changed:")
             _tell(changed, "then", "now", say)
         else:
             say("the code and data here would make the same cell: nothing has changed")
-    nearest = nearest_cell(state, key)
+    nearest = nearest_cell(state.cells, key)
     if nearest:
         other, unlike = nearest
-        say(f"nearest other cell: {other} {escape(state.cell(other).label)}; it differs in:")
+        say(f"nearest other cell: {other} {escape(state.cells[other].label)}; it differs in:")
         _tell(unlike, "here", "there", say)
 
 
@@ -56,9 +54,9 @@ def _tell(found: Differences, first: str, second: str, say: Callable[[str], None
 
 
 def _origin(state: LedgerState, origin: str) -> str:
-    facts = state.provenance.get(origin)
-    if facts is None:
+    if origin not in state.provenance:
         return f"an unknown origin ({origin})"
+    facts = state.provenance[origin].facts
     changes = " with changes" if facts.get("dirty") else ""
     commit = f"commit {facts['commit'][:12]}{changes}" if facts.get("commit") else "no commit"
     return f"augbench {facts.get('augbench')}, {commit}, torch {facts.get('torch')}, Python {facts.get('python')}"

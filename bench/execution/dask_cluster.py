@@ -18,10 +18,10 @@ from bench.datasets import cheap_info
 from bench.datasets.paths import data_root
 from bench.execution.dask_connection import connected, reach
 from bench.execution.worker import Task, WorkerSettings, failed_record, other_versions, run_task
-from bench.plan.cells import Cell
+from bench.plan.cells import PARTS, Cell
 from bench.protocol.splits import resolve_splits
 from bench.registry import UserError
-from bench.results.ledger import Record
+from bench.results.records import TrialRecord
 from bench.warn_once import warn_once
 
 WORKER_SECONDS = 30  # how long a cluster may take to show its first worker
@@ -73,7 +73,7 @@ class DaskExecutor:
                 f"the Dask scheduler {self.address} has no worker; start one with "
                 f"`dask worker {self.address} --nthreads 1`"
             ) from None
-        sample = {(cell.dataset, cell.augmenter.name, cell.backbone.name): cell.to_json() for cell in cells}
+        sample = {(cell.dataset, *map(cell.part_label, PARTS)): cell.to_json() for cell in cells}
         try:
             answers: dict[str, str | None] = self.client.run(worker_obstacle, self.settings, list(sample.values()))
         except ImportError as error:
@@ -84,7 +84,7 @@ class DaskExecutor:
                 self.close()
                 raise UserError(f"the Dask worker {worker} cannot take part: {obstacle}")
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[list[Record]]:
+    def run(self, tasks: Sequence[Task]) -> Iterator[list[TrialRecord]]:
         """Each task's records as it ends. What a lost scheduler had under way is sent again when it is back."""
         line = _Line(deque(tasks))
         while not line.empty:
@@ -135,7 +135,7 @@ class DaskExecutor:
         if lost:
             self.cluster.scale(self._jobs)
 
-    def _collect(self, line: _Line, future: Any) -> list[Record]:
+    def _collect(self, line: _Line, future: Any) -> list[TrialRecord]:
         """The records of a future that is done; none when its trials have to run again."""
         from distributed import KilledWorker
 
@@ -149,7 +149,7 @@ class DaskExecutor:
             reason = f"its worker could not run it: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
             return [failed_record(job, reason) for job in line.sent.pop(future).jobs]
         try:
-            records: list[Record] = future.result(timeout=RESULT_SECONDS)
+            records: list[TrialRecord] = future.result(timeout=RESULT_SECONDS)
         except (Exception, asyncio.CancelledError) as error:
             if self.client.status != "running" or future.cancelled():
                 raise _SchedulerLost from error
@@ -219,7 +219,7 @@ class _Line:
             return self.suspects.popleft()
         return None
 
-    def suspect(self, future: Any, reason: str) -> list[Record]:
+    def suspect(self, future: Any, reason: str) -> list[TrialRecord]:
         """A task whose workers died: records of failure if it was alone."""
         task = self.sent.pop(future)
         if self.alone:
@@ -237,8 +237,8 @@ class _Line:
 def worker_obstacle(settings: WorkerSettings, cells: list[dict[str, Any]]) -> str | None:
     """Asked of each worker: why it could not run such cells."""
     root = data_root(settings.data_root)
-    for cell in cells:
-        reason = other_versions(cell) or _no_data(cell["dataset"], cell["splits"], root)
+    for cell in map(Cell.from_json, cells):
+        reason = other_versions(cell) or _no_data(cell.dataset, cell.splits, root)
         if reason:
             return reason
     return None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from rich.console import Console
 from rich.markup import escape
@@ -13,10 +14,11 @@ from rich.markup import escape
 from bench.cli.progress import RunView
 from bench.execution.worker import Executor, bundled
 from bench.plan.cells import Cell, Trial
-from bench.plan.planner import Plan, stamped
+from bench.plan.planner import Plan
 from bench.registry import UserError
 from bench.results.ledger import Ledger, LedgerState
 from bench.results.provenance import provenance
+from bench.results.records import CellRecord, PlanRecord, Record
 from bench.tracking.cells import Mirror
 
 
@@ -69,10 +71,11 @@ class Run:
                 for records in self.executor.run(bundled(jobs)):
                     for record in records:
                         with clock.on("ledger"):
-                            ledger.append({**record, "provenance": origin})
+                            record.provenance = origin
+                            ledger.append(record)
                         outcome.ran += 1
-                        outcome.training += sum(record.get("seconds", {}).values())
-                        cell = cells[record["cell"]]
+                        outcome.training += sum(record.seconds.values())
+                        cell = cells[record.cell]
                         view.finished(record, cell, ledger.state)
                         with clock.on("MLflow"):
                             writer.finished(cell, ledger.state)
@@ -101,15 +104,13 @@ def expected_trials(plan: Plan, state: LedgerState, jobs: Sequence[tuple[Cell, T
 def announce(plan: Plan, ledger: Ledger) -> str:
     """Write what the ledger does not know yet of this run: its origin, its cells, its plan."""
     origin = provenance()
-    new = [] if origin["id"] in ledger.state.provenance else [origin]
-    new += [
-        {"type": "cell", "key": cell.key, **cell.to_json()} for cell in plan.cells if cell.key not in ledger.state.cells
-    ]
-    record = plan.record()
-    if not any(all(old.get(key) == value for key, value in record.items()) for old in ledger.state.plans):
-        new.append(stamped(record))
+    new: list[Record] = [] if origin.id in ledger.state.provenance else [origin]
+    new += [CellRecord(cell.key, cell) for cell in plan.cells if cell.key not in ledger.state.cells]
+    record = PlanRecord.of(plan)
+    if not any(replace(old, at=None) == record for old in ledger.state.plans):
+        new.append(replace(record, at=datetime.now(UTC).isoformat(timespec="seconds")))
     ledger.append_all(new)
-    return str(origin["id"])
+    return origin.id
 
 
 class MirrorWriter:

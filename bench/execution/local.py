@@ -15,7 +15,7 @@ from multiprocessing import resource_tracker
 from bench.execution.memory import Claims, join_claims
 from bench.execution.worker import Task, WorkerSettings, failed_record, run_task
 from bench.registry import UserError
-from bench.results.ledger import Record
+from bench.results.records import TrialRecord
 
 DIED = "its worker process died twice, most likely out of memory; try fewer --jobs or less --memory"
 
@@ -26,7 +26,7 @@ class SerialExecutor:
     def __init__(self, settings: WorkerSettings) -> None:
         self.settings = settings
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[list[Record]]:
+    def run(self, tasks: Sequence[Task]) -> Iterator[list[TrialRecord]]:
         for task in tasks:
             yield run_task(self.settings, task.to_json())
 
@@ -41,9 +41,9 @@ class ProcessExecutor:
         self.settings, self.jobs = settings, jobs
         self._pools: list[ProcessPoolExecutor] = []
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[list[Record]]:
+    def run(self, tasks: Sequence[Task]) -> Iterator[list[TrialRecord]]:
         waiting = list(reversed(tasks))
-        running: dict[Future[list[Record]], Task] = {}
+        running: dict[Future[list[TrialRecord]], Task] = {}
         pool = self._new_pool(self.jobs)
         while waiting or running:
             try:
@@ -61,7 +61,7 @@ class ProcessExecutor:
                 yield from self._one_by_one([single for task in suspects for single in task.singles()])
                 pool = self._new_pool(self.jobs)
 
-    def _one_by_one(self, tasks: Sequence[Task]) -> Iterator[list[Record]]:
+    def _one_by_one(self, tasks: Sequence[Task]) -> Iterator[list[TrialRecord]]:
         """Trials that were in flight when a worker died, each with a worker to itself, to see which was the cause.
 
         Only two workers of its own tell: a trial may have waited yet when the others' died, and one may die by chance.
@@ -96,7 +96,7 @@ class ProcessExecutor:
             ) from error
         return pool
 
-    def _submit(self, pool: ProcessPoolExecutor, task: Task) -> Future[list[Record]]:
+    def _submit(self, pool: ProcessPoolExecutor, task: Task) -> Future[list[TrialRecord]]:
         with _deaf_to_interrupts():
             return pool.submit(run_task, self.settings, task.to_json())
 

@@ -25,7 +25,7 @@ from bench.protocol.features import Featuriser
 from bench.protocol.seeds import TrialSeeds
 from bench.protocol.splits import Splits, load_splits
 from bench.registry import UserError
-from bench.results.ledger import Record
+from bench.results.records import TrialRecord
 from models.fit import Diverged, predict
 
 
@@ -40,23 +40,24 @@ class TrialRunner:
     _splits: dict[tuple[str, str], Splits] = field(default_factory=dict)
     _shared: tuple[Any, dict[str, Any]] = ((), {})
 
-    def run(self, jobs: Iterable[tuple[Cell, Trial]]) -> list[Record]:
-        """One record a trial, whatever happens to it."""
+    def run(self, jobs: Iterable[tuple[Cell, Trial]]) -> list[TrialRecord]:
+        """One record per trial, whatever happens to it."""
         return [self._attempt(cell, trial) for cell, trial in jobs]
 
-    def _attempt(self, cell: Cell, trial: Trial) -> Record:
-        record: Record = {"type": "trial", "cell": cell.key, "fold": trial.fold, "repeat": trial.repeat}
+    def _attempt(self, cell: Cell, trial: Trial) -> TrialRecord:
         try:
-            record |= self._measure(cell, trial)
+            record = self._measure(cell, trial)
         except Diverged as error:
             training = f"{cell.training.epochs} epochs, lr={cell.training.lr:g}"
-            record |= {"status": "diverged", "reason": f"{error} ({cell.label}, {training})"}
+            reason = f"{error} ({cell.label}, {training})"
+            record = TrialRecord(cell.key, trial.fold, trial.repeat, "diverged", reason)
         except Exception as error:
             # The grid goes on whatever a method does; the ledger keeps what happened and a rerun retries it.
-            record |= {"status": "failed", "reason": _one_line(error)}
-        return record | {"finished": datetime.now(UTC).isoformat(timespec="seconds")}
+            record = TrialRecord(cell.key, trial.fold, trial.repeat, "failed", _one_line(error))
+        record.finished = datetime.now(UTC).isoformat(timespec="seconds")
+        return record
 
-    def _measure(self, cell: Cell, trial: Trial) -> Record:
+    def _measure(self, cell: Cell, trial: Trial) -> TrialRecord:
         problem, test = self.problem(cell, trial)
         with room_for(problem, self.memory, self.engine.name):
             fitted = self.engine.fit([problem])[0]
@@ -65,16 +66,20 @@ class TrialRunner:
         watch = Stopwatch()
         scores = evaluate(fitted, test, self.device)
         watch.lap("evaluate")
-        return {
-            "status": "done",
-            "reason": None,
-            **scores,
-            "loss": fitted.loss,
-            "labels": len(problem.graphs),
-            "seconds": {part: round(s, 4) for part, s in (fitted.seconds | watch.seconds).items()},
-            "generated": fitted.generated,
-            "curve": [[epoch, float(f"{loss:.5g}")] for epoch, loss in fitted.curve],
-        }
+        return TrialRecord(
+            cell.key,
+            trial.fold,
+            trial.repeat,
+            "done",
+            accuracy=scores["accuracy"],
+            balanced_accuracy=scores["balanced_accuracy"],
+            macro_f1=scores["macro_f1"],
+            loss=fitted.loss,
+            labels=len(problem.graphs),
+            seconds={part: round(s, 4) for part, s in (fitted.seconds | watch.seconds).items()},
+            generated=fitted.generated,
+            curve=[[epoch, float(f"{loss:.5g}")] for epoch, loss in fitted.curve],
+        )
 
     def problem(self, cell: Cell, trial: Trial) -> tuple[Problem, list[Data]]:
         """The trial as the engine sees it and, apart from it, the test graphs."""
@@ -85,7 +90,8 @@ class TrialRunner:
         featurise = Featuriser.fit(cell.features, [data.graphs[i] for i in fold.train])
         chosen = labelled_graphs(data.labels, fold.train, cell.k, seeds)
         validation = fold.validation if cell.training.select == "best-val" else ()
-        backbone, readout = cell.backbone.label, cell.readout.label
+        backbone, readout = cell.part_label("backbone"), cell.part_label("readout")
+        assert cell.backbone and cell.readout
         problem = Problem(
             graphs=[featurise(data.graphs[i]) for i in chosen],
             num_classes=data.num_classes,

@@ -12,10 +12,9 @@ from bench.execution.worker import Task, WorkerSettings, run_task
 from bench.plan.cells import Cell, Trial
 from bench.plan.staleness import Here
 from bench.registry import UserError
-from bench.results.ledger import LedgerState, Record
+from bench.results.ledger import LedgerState
+from bench.results.records import RESULT, TrialRecord
 from bench.results.workspace import records_at
-
-COMPARED = ("accuracy", "balanced_accuracy", "macro_f1", "labels")
 
 
 @dataclass(frozen=True)
@@ -24,48 +23,58 @@ class Check:
 
     cell: Cell
     trial: Trial
-    recorded: Record
-    again: Record
+    recorded: TrialRecord
+    again: TrialRecord
+
+    @property
+    def unlike(self) -> list[str]:
+        """What did not come out the same: every figure counts, those of generated graphs and the curve included.
+
+        A figure that was not recorded at the time is not held against it.
+        """
+        empty: tuple[object, ...] = (None, {}, [])
+        pairs = {name: (getattr(self.recorded, name), getattr(self.again, name)) for name in RESULT}
+        return [name for name, (then, now) in pairs.items() if then not in empty and then != now]
 
     @property
     def same(self) -> bool:
-        return self.again["status"] == "done" and all(self.again[m] == self.recorded[m] for m in COMPARED)
+        return not self.unlike
 
     def __str__(self) -> str:
         where = f"{self.cell.label}, fold {self.trial.fold}, repeat {self.trial.repeat}"
         if self.same:
-            return f"{where}: {100 * self.recorded['accuracy']:.2f} % again"
-        if self.again["status"] != "done":
-            return f"{where}: {self.again['status']} ({self.again['reason']})"
-        unlike = [m for m in COMPARED if self.again[m] != self.recorded[m]]
-        return f"{where}: " + ", ".join(f"{m} {self.recorded[m]} then, {self.again[m]} now" for m in unlike)
+            return f"{where}: {100 * (self.recorded.accuracy or 0):.2f} %, and every other figure"
+        if not self.again.done:
+            return f"{where}: {self.again.status} ({self.again.reason})"
+        figures = (f"{m} {getattr(self.recorded, m)} then, {getattr(self.again, m)} now" for m in self.unlike)
+        return f"{where}: " + ", ".join(figures)
 
 
 @dataclass(frozen=True)
 class Candidates:
     """Trials that can be run again here, and how many cannot."""
 
-    trials: list[tuple[Cell, Trial, Record]]
+    trials: list[tuple[Cell, Trial, TrialRecord]]
     stale: int
 
     @classmethod
     def of(cls, path: Path, root: Path) -> Candidates:
         state = LedgerState.of(records_at(path))
-        fit: list[tuple[Cell, Trial, Record]] = []
+        fit: list[tuple[Cell, Trial, TrialRecord]] = []
         stale, here = 0, Here(root)
         for key in sorted(state.cells):
             done = sorted(state.done(key))
-            if here.differs(state.cells[key]) or not _present(state.cells[key]["dataset"], root):
+            cell = state.cells[key]
+            if here.differs(cell) or not _present(cell.dataset, root):
                 stale += len(done)
             else:
-                cell = state.cell(key)
                 fit += [(cell, trial, state.trials[key][trial]) for trial in done]
         if not fit:
             reason = "all are of other versions or of data that is not here" if stale else "it has no finished trial"
             raise UserError(f"no trial of {path} can be run again: {reason}; `bench status` shows what there is")
         return cls(fit, stale)
 
-    def sample(self, number: int, seed: int) -> list[tuple[Cell, Trial, Record]]:
+    def sample(self, number: int, seed: int) -> list[tuple[Cell, Trial, TrialRecord]]:
         """That many of them at random, fewer when there are not as many; the same ones for the same seed."""
         return random.Random(seed).sample(self.trials, min(number, len(self.trials)))
 
@@ -78,7 +87,7 @@ def _present(dataset: str, root: Path) -> bool:
 
 
 def verify(
-    chosen: Sequence[tuple[Cell, Trial, Record]], root: Path, device: str, tell: Callable[[Check], None]
+    chosen: Sequence[tuple[Cell, Trial, TrialRecord]], root: Path, device: str, tell: Callable[[Check], None]
 ) -> list[Check]:
     """Run the chosen trials again in this process."""
     checks = []

@@ -13,7 +13,7 @@ from bench.datasets.paths import data_root
 from bench.plan.cells import Cell, Trial
 from bench.plan.identity import stale_parts
 from bench.registry import unknown
-from bench.results.ledger import Record
+from bench.results.records import TrialRecord
 
 Job = tuple[Cell, Trial]
 
@@ -45,7 +45,7 @@ class WorkerSettings:
 class Executor(Protocol):
     """Runs tasks and yields each one's records as it ends, in any order."""
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[list[Record]]: ...
+    def run(self, tasks: Sequence[Task]) -> Iterator[list[TrialRecord]]: ...
 
     def close(self) -> None:
         """End the workers at once; what they were doing is lost."""
@@ -61,30 +61,29 @@ def bundled(jobs: Iterable[Job]) -> list[Task]:
             cell.features,
             cell.splits,
             cell.k,
-            cell.backbone.label,
-            cell.readout.label,
+            cell.model,
             cell.training,
         )
         bundles.setdefault((trial, where, family), []).append((cell, trial))
     return [Task(tuple(bundle)) for bundle in bundles.values()]
 
 
-_RUNNERS: dict[WorkerSettings, Callable[[Iterable[Job]], list[Record]]] = {}
+_RUNNERS: dict[WorkerSettings, Callable[[Iterable[Job]], list[TrialRecord]]] = {}
 # A cluster's worker may have several threads; torch's random state and what trials share belong to one at a time.
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def run_task(settings: WorkerSettings, work: list[dict[str, Any]]) -> list[Record]:
+def run_task(settings: WorkerSettings, work: list[dict[str, Any]]) -> list[TrialRecord]:
     """Do a task in this process; the runner stays, so that a worker loads a dataset once."""
     with _ONE_AT_A_TIME:
         jobs = [(Cell.from_json(item["cell"]), Trial(item["fold"], item["repeat"])) for item in work]
-        reason = next(filter(None, (other_versions(item["cell"]) for item in work)), None)
+        reason = next(filter(None, (other_versions(cell) for cell, _ in jobs)), None)
         if reason:
             return [failed_record(job, reason) for job in jobs]
         return _runner(settings)(jobs)
 
 
-def _runner(settings: WorkerSettings) -> Callable[[Iterable[Job]], list[Record]]:
+def _runner(settings: WorkerSettings) -> Callable[[Iterable[Job]], list[TrialRecord]]:
     import torch
 
     # One thread a worker: small graphs gain nothing from more, and the sums keep their order.
@@ -100,22 +99,15 @@ def _runner(settings: WorkerSettings) -> Callable[[Iterable[Job]], list[Record]]
     return _RUNNERS[settings]
 
 
-def other_versions(cell: dict[str, Any]) -> str | None:
+def other_versions(cell: Cell) -> str | None:
     """Why this process must not run a cell: its code is not the one that the cell's key speaks of."""
     for part, (planned, here) in stale_parts(cell).items():
         return f"this worker has {part} {here} where the run has {planned}; install the same versions everywhere"
     return None
 
 
-def failed_record(job: Job, reason: str) -> Record:
+def failed_record(job: Job, reason: str) -> TrialRecord:
     """The record of a trial that could not be run at all."""
     cell, trial = job
-    return {
-        "type": "trial",
-        "cell": cell.key,
-        "fold": trial.fold,
-        "repeat": trial.repeat,
-        "status": "failed",
-        "reason": reason,
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return TrialRecord(cell.key, trial.fold, trial.repeat, "failed", reason, finished=now)

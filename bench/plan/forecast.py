@@ -5,17 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import Any
+from typing import Any, Protocol
 
 from bench.plan.cells import Cell, Trial
-from bench.results.ledger import LedgerState, Record
 
 PROBE_EPOCHS = 10
 LONG_PROBE_EPOCHS = 110
 LONG_PROBE_SECONDS = 0.5  # slower training shows its epochs in the first probe, a second would only add waiting
 PROBE_K = 10  # the label budget at which a probe is long enough to be measured and short enough to wait for
 
-Family = tuple[str, str, str, str]  # dataset, engine, augmenter, backbone: what decides most of the time
+Family = tuple[str, str, str, str]  # dataset, engine, augmenter, backbone or learner: what decides most of the time
+
+
+class Timed(Protocol):
+    """A trial that was tried, as far as time is concerned."""
+
+    @property
+    def done(self) -> bool: ...
+
+    @property
+    def reason(self) -> str | None: ...
+
+    @property
+    def seconds(self) -> dict[str, float]: ...
 
 
 @dataclass(frozen=True)
@@ -26,18 +38,18 @@ class Seconds:
     epoch: float
 
     @classmethod
-    def of(cls, trial: Record, epochs: int) -> Seconds:
-        training = trial["seconds"].get("train", 0.0)
-        return cls(sum(trial["seconds"].values()) - training, training / epochs)
+    def of(cls, trial: Timed, epochs: int) -> Seconds:
+        training = trial.seconds.get("train", 0.0)
+        return cls(sum(trial.seconds.values()) - training, training / epochs)
 
     @classmethod
-    def between(cls, short: Record, long: Record, epochs: int, more: int) -> Seconds:
+    def between(cls, short: Timed, long: Timed, epochs: int, more: int) -> Seconds:
         """From two trials that differ in epochs, so that what training pays before its first epoch is not an epoch's.
 
         At least a tenth of the plain average, should noise swallow the difference.
         """
         average = cls.of(long, more)
-        difference = (long["seconds"]["train"] - short["seconds"]["train"]) / (more - epochs)
+        difference = (long.seconds["train"] - short.seconds["train"]) / (more - epochs)
         epoch = min(max(difference, average.epoch / 10), average.epoch)
         return cls(average.total(more) - epoch * more, epoch)
 
@@ -54,17 +66,14 @@ class Forecast:
     unknown: dict[Family, str] = field(default_factory=dict)
 
     @classmethod
-    def from_ledger(cls, state: LedgerState) -> Forecast:
+    def of(cls, measured: Iterable[tuple[Cell, Timed]]) -> Forecast:
+        """What finished trials teach."""
         forecast = cls()
-        for key, trials in state.trials.items():
-            done = [record for record in trials.values() if record["status"] == "done"]
-            if done and key in state.cells:
-                cell = state.cell(key)
-                for record in done:
-                    forecast.learn(cell, record)
+        for cell, trial in measured:
+            forecast.learn(cell, trial)
         return forecast
 
-    def learn(self, cell: Cell, trial: Record) -> None:
+    def learn(self, cell: Cell, trial: Timed) -> None:
         self._note(cell, Seconds.of(trial, cell.training.epochs))
 
     def _note(self, cell: Cell, seconds: Seconds) -> None:
@@ -85,7 +94,7 @@ class Forecast:
             return None
         return _at({k: _typical(found, epochs) for k, found in measured.items()}, cell.k)
 
-    def probe(self, cells: Iterable[Cell], run: Callable[[Cell, Trial], Record], say: Callable[[str], None]) -> int:
+    def probe(self, cells: Iterable[Cell], run: Callable[[Cell, Trial], Timed], say: Callable[[str], None]) -> int:
         """Measure a few epochs for each family that the ledger knows nothing of; how many cells that took."""
         families: dict[Family, dict[int, Cell]] = {}
         for cell in cells:
@@ -101,18 +110,18 @@ class Forecast:
                 count += 1
         return count
 
-    def _probe_one(self, family: Family, cell: Cell, run: Callable[[Cell, Trial], Record]) -> None:
+    def _probe_one(self, family: Family, cell: Cell, run: Callable[[Cell, Trial], Timed]) -> None:
         """A few epochs and, where they are quick, some more: what `fast` prepares outweighs ten of its epochs."""
         epochs, more = (min(count, cell.training.epochs) for count in (PROBE_EPOCHS, LONG_PROBE_EPOCHS))
         short = run(_shortened(cell, epochs), Trial(0, 0))
-        if short["status"] != "done":
-            self.unknown[family] = str(short["reason"])
+        if not short.done:
+            self.unknown[family] = str(short.reason)
             return
         seconds = Seconds.of(short, epochs)
         more = min(more, epochs + int(LONG_PROBE_SECONDS / max(seconds.epoch, 1e-9)))
         if more >= 2 * epochs:
             long = run(_shortened(cell, more), Trial(0, 0))
-            if long["status"] == "done":
+            if long.done:
                 seconds = Seconds.between(short, long, epochs, more)
         self._note(cell, seconds)
 
@@ -128,12 +137,12 @@ def _shortened(cell: Cell, epochs: int) -> Cell:
 
 def family_of(cell: Cell) -> Family:
     """Cells whose trials take about as long at the same label budget."""
-    return cell.dataset, str(cell.versions.get("engine")), cell.augmenter.name, cell.backbone.name
+    return cell.dataset, str(cell.versions.get("engine")), cell.augmenter.name, (cell.backbone or cell.learner).name
 
 
 def _identity(cell: Cell) -> tuple[Any, ...]:
     """All that decides a trial's time, whatever the versions."""
-    labels = (cell.augmenter.label, cell.backbone.label, cell.readout.label, cell.training.select)
+    labels = (cell.augmenter.label, cell.model, cell.training.select)
     return (*family_of(cell), cell.k, cell.features, cell.splits, *labels)
 
 

@@ -35,7 +35,7 @@ class Grid:
     cells: tuple[Coordinate, ...]
     folds: int = FOLDS
     repeats: int = REPEATS
-    preset: str = "paper"
+    preset: str = "standard"
     features: str = "auto"
     splits: str = "auto"
     training: Mapping[str, Any] = field(default_factory=dict)

@@ -1,4 +1,7 @@
-"""What identifies a number: the versions of code and data under which it may stand in one cell with others."""
+"""What identifies a number: two may stand in one cell only if the same code, data, engine and kind of device made them.
+
+A cell's key is a hash of its resolved settings, of the labels that name its seeds, and of the versions found here.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,21 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from augmenters import AUGMENTERS
-from bench.registry import UserError
+from bench.learning import LEARNERS
+from bench.plan.cells import Cell
+from bench.registry import Registry, UserError
+from bench.sources import imported_rooms, module_hash
 from models import BACKBONES, READOUTS
 
 PROTOCOL = 1  # raised when the meaning of a trial changes, so that older numbers are never mixed in
 DEFAULT_ENGINE = "fast"
+NO_ENGINE = "none"  # of a learner that is not a network
 
 # Part of every cell's key. Raise an engine's number when it gives other last digits for any trial than before:
 # training is chaotic, so other digits are other accuracies, and the two must not stand in one cell.
 ENGINE_VERSIONS = {"fast": 1, "reference": 1}
+
+REGISTRIES = {"learner": LEARNERS, "augmenter": AUGMENTERS, "backbone": BACKBONES, "readout": READOUTS}
 
 
 def package_version(name: str) -> str:
@@ -31,32 +40,70 @@ def minor_version(name: str) -> str:
     return ".".join(package_version(name).split("+")[0].split(".")[:2])
 
 
-@lru_cache(maxsize=1024)
-def _versions(augmenter: str, backbone: str, readout: str, engine: str) -> tuple[tuple[str, Any], ...]:
-    versions = {
+def device_kind(device: str) -> str:
+    """`cuda:1` is a `cuda`: which of several equal devices ran a trial does not matter."""
+    return device.partition(":")[0]
+
+
+def plugin_version(registry: Registry, name: str) -> int | str:
+    """A built-in's number; for anybody else's plug-in its version with a hash of its sources.
+
+    A test holds the numbers of built-ins: their digits cannot change without it.
+    """
+    entry = registry.entry(name)
+    if entry.origin == "built in" and isinstance(entry.target, str):
+        return entry.version
+    module = entry.target.partition(":")[0] if isinstance(entry.target, str) else entry.target.__module__
+    code = module_hash(module)
+    if code is None:
+        raise UserError(
+            f"the source of {registry.kind} '{name}' ({module}) cannot be found, so nobody could tell whether it "
+            "changes; put the class in a file"
+        )
+    bases = ",".join(f"{one}={number}" for one, number in sorted(_built_ins(module).items()))
+    own = "path" if entry.origin == "path" else str(entry.version)
+    return f"{own}+{code}" + (f"({bases})" if bases else "")
+
+
+def _built_ins(module: str) -> dict[str, int | str]:
+    """Versions of the built-in plug-ins that a third party's code takes over."""
+    rooms = set(imported_rooms(module))
+    return {
+        entry.name: entry.version
+        for registry in (AUGMENTERS, BACKBONES, READOUTS)
+        for entry in registry.entries().values()
+        if entry.origin == "built in" and isinstance(entry.target, str) and entry.target.partition(":")[0] in rooms
+    }
+
+
+@lru_cache(maxsize=1)
+def library_versions() -> dict[str, str]:
+    """The libraries whose releases change digits."""
+    return {name: minor_version(name) for name in ("torch", "torch-geometric", "scikit-learn")}
+
+
+def current_versions(parts: dict[str, str | None], engine: str, device: str) -> dict[str, Any]:
+    """The versions of the code here that decide a number; `parts` names the plug-ins of a cell."""
+    network = parts.get("backbone") is not None
+    libraries = library_versions()
+    versions: dict[str, Any] = {
         "protocol": PROTOCOL,
         "engine": engine,
         "engine-version": ENGINE_VERSIONS.get(engine),
-        "augmenter": AUGMENTERS.entry(augmenter).version,
-        "backbone": BACKBONES.entry(backbone).version,
-        "readout": READOUTS.entry(readout).version,
-        "torch": minor_version("torch"),
-        "torch-geometric": minor_version("torch-geometric"),
+        "device": device_kind(device),
+        **{part: plugin_version(REGISTRIES[part], name) for part, name in parts.items() if name is not None},
+        "torch": libraries["torch"],
+        "torch-geometric": libraries["torch-geometric"],
     }
-    return tuple(versions.items())
+    return versions if network else versions | {"scikit-learn": libraries["scikit-learn"]}
 
 
-def current_versions(augmenter: str, backbone: str, readout: str, engine: str) -> dict[str, Any]:
-    """The versions that decide whether two numbers may stand in one table."""
-    return dict(_versions(augmenter, backbone, readout, engine))
-
-
-def stale_parts(cell: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The versions under which a ledger's cell was measured and that are others here: then and now."""
-    then = cell["versions"]
-    augmenter, backbone, readout = (cell[kind]["name"] for kind in ("augmenter", "backbone", "readout"))
+def stale_parts(cell: Cell) -> dict[str, tuple[Any, Any]]:
+    """The versions under which a cell was measured and that are others here: then and now."""
+    then = cell.versions
+    parts = {part: None if (choice := getattr(cell, part)) is None else choice.name for part in REGISTRIES}
     try:
-        now = current_versions(augmenter, backbone, readout, then.get("engine", ""))
+        now = current_versions(parts, str(then.get("engine", "")), str(then.get("device", "cpu")))
     except UserError:  # a plug-in of the time is not installed here
-        return {"plug-ins": (f"{augmenter}, {backbone}, {readout}", "not all installed")}
+        return {"plug-ins": (", ".join(filter(None, parts.values())), "not all installed")}
     return {part: (then.get(part), value) for part, value in now.items() if then.get(part) != value}

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
 from augmenters import AUGMENTERS
 from bench.datasets import cheap_info, load_dataset, resolve_dataset
 from bench.datasets.fingerprints import fingerprint
-from bench.plan.cells import Cell, Trial
+from bench.learning import LEARNERS
+from bench.plan.cells import PARTS, Cell, Trial
 from bench.plan.grids import Grid
-from bench.plan.identity import current_versions
+from bench.plan.identity import DEFAULT_ENGINE, NO_ENGINE, REGISTRIES, current_versions, device_kind
 from bench.plan.plugin_cache import Resolver
 from bench.protocol.features import resolve_features
 from bench.protocol.splits import resolve_splits
 from bench.protocol.training import Training, preset
 from bench.registry import UserError
-from bench.results.ledger import LedgerState, Record
-from models import BACKBONES, READOUTS
+from models import BACKBONES
 from tables.specs import Coordinate
+
+
+class Measured(Protocol):
+    """Who knows which trials of a cell were tried: a ledger."""
+
+    def done(self, key: str) -> set[Trial]: ...
+
+    def failed(self, key: str) -> Mapping[Trial, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -48,43 +57,17 @@ class Plan:
         """The number of trials of all cells together."""
         return len(self.cells) * self.grid.folds * self.grid.repeats
 
-    def pending(self, state: LedgerState, retry: bool = True) -> list[tuple[Cell, Trial]]:
+    def pending(self, state: Measured, retry: bool = True) -> list[tuple[Cell, Trial]]:
         """What the ledger does not hold yet; failed trials count as missing unless they are to be left."""
         settled = {
             cell.key: state.done(cell.key) | (set() if retry else set(state.failed(cell.key))) for cell in self.cells
         }
         return [(cell, trial) for trial in self.trials for cell in self.cells if trial not in settled[cell.key]]
 
-    def done(self, state: LedgerState) -> int:
+    def done(self, state: Measured) -> int:
         """How many of the trials the ledger holds."""
         wanted = set(self.trials)
         return sum(len(state.done(cell.key) & wanted) for cell in self.cells)
-
-    def failures(self, state: LedgerState) -> list[tuple[Cell, Record]]:
-        """The trials that were tried and have no result, by cell, fold and repeat."""
-        wanted = set(self.trials)
-        return [
-            (cell, record)
-            for cell in self.cells
-            for trial, record in sorted(state.failed(cell.key).items())
-            if trial in wanted
-        ]
-
-    def record(self) -> Record:
-        """The ledger's line about this plan, without its time."""
-        return {
-            "type": "plan",
-            "grid": self.grid.name,
-            "cells": [cell.key for cell in self.cells],
-            "folds": list(range(self.grid.folds)),
-            "repeats": list(range(self.grid.repeats)),
-            "skipped": [{"cell": asdict(s.coordinate), "reason": s.reason} for s in self.skipped],
-        }
-
-
-def stamped(record: Record) -> Record:
-    """A record with the time it was made."""
-    return {**record, "at": datetime.now(UTC).isoformat(timespec="seconds")}
 
 
 @dataclass(frozen=True)
@@ -102,7 +85,8 @@ class Planner:
     """Resolves coordinates against the registries and the data root."""
 
     data_root: Path
-    engine: str
+    engine: str = DEFAULT_ENGINE
+    device: str = "cpu"
     resolver: Resolver = field(default_factory=Resolver)
     _present: dict[str, bool] = field(default_factory=dict)
     _places: dict[tuple[str, str, str], _Place] = field(default_factory=dict)
@@ -129,7 +113,6 @@ class Planner:
     def obstacle(self, at: Coordinate) -> str | None:
         """Why a cell cannot run here, if it cannot."""
         augmenter = self.resolver.resolve(AUGMENTERS, at.augmenter)
-        backbone = self.resolver.resolve(BACKBONES, at.backbone)
         if at.dataset not in self._present:
             self._present[at.dataset] = cheap_info(at.dataset, self.data_root).present
         if not self._present[at.dataset]:
@@ -137,30 +120,48 @@ class Planner:
                 f"{at.dataset} is not in the data root {self.data_root}; run `bench data fetch {at.dataset}` "
                 f"or `bench data import PATH` with a copy of it"
             )
+        if not self._network(at):
+            return None
+        backbone = self.resolver.resolve(BACKBONES, at.backbone)
         if augmenter.flags["weighted"] and not backbone.flags["reads_edge_weight"]:
             return f"{at.augmenter} makes edge weights, which {at.backbone} does not read; use gcn, gin or sage"
         return None
 
+    def _network(self, at: Coordinate) -> bool:
+        """Whether the learner is built from a backbone and a readout."""
+        return self.resolver.resolve(LEARNERS, at.learner).flags["network"]
+
     def cell(self, at: Coordinate, training: Training, features: str = "auto", splits: str = "auto") -> Cell:
         """A coordinate with every setting resolved."""
         place = self._place(at.dataset, features, splits)
-        augmenter = self.resolver.resolve(AUGMENTERS, at.augmenter).choice
-        backbone = self.resolver.resolve(BACKBONES, at.backbone).choice
-        readout = self.resolver.resolve(READOUTS, at.readout).choice
+        words = {"learner": at.learner, "augmenter": at.augmenter}
+        if self._network(at):
+            words |= {"backbone": at.backbone, "readout": at.readout}
+        parts = {part: self.resolver.resolve(REGISTRIES[part], word).choice for part, word in words.items()}
+        names = {part: parts[part].name if part in parts else None for part in PARTS}
         return Cell(
             dataset=place.label,
             features=place.features,
             splits=place.splits,
             k=at.k,
-            augmenter=augmenter,
-            backbone=backbone,
-            readout=readout,
+            learner=parts["learner"],
+            augmenter=parts["augmenter"],
+            backbone=parts.get("backbone"),
+            readout=parts.get("readout"),
             training=training,
             versions={
-                **current_versions(augmenter.name, backbone.name, readout.name, self.engine),
+                **current_versions(names, self._engine(at, training), self.device),
                 "dataset": place.fingerprint,
             },
         )
+
+    def _engine(self, at: Coordinate, training: Training) -> str:
+        """The engine that will run a cell, which need not be the one that was asked for."""
+        if not self._network(at):
+            return NO_ENGINE
+        if self.engine == "fast" and (device_kind(self.device) != "cpu" or training.select != "last"):
+            return "reference"
+        return self.engine
 
     def _place(self, dataset: str, features: str, splits: str) -> _Place:
         key = (dataset, features, splits)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.registry import Choice, Registry
-from bench.sources import source_stamp
+from bench.sources import ROOMS, module_stamp, source_stamp
 
-FLAGS = ("weighted", "reads_edge_weight")  # what decides whether an augmenter and a backbone go together
+FLAGS = ("weighted", "reads_edge_weight", "network")  # what decides whether an augmenter and a backbone go together
 
 
 @dataclass(frozen=True)
@@ -96,5 +96,8 @@ def _stamp(registry: Registry, name: str) -> str | None:
     target = registry.entry(name).target
     if not isinstance(target, str):
         return None
-    package = target.partition(":")[0].partition(".")[0]
-    return source_stamp("augmenters", "models", "bench.registry", package)
+    ours, own = source_stamp("augmenters", "models", "bench.learning", "bench.registry"), target.partition(":")[0]
+    if own.partition(".")[0] in ROOMS:
+        return ours
+    beyond = module_stamp(own)
+    return None if ours is None or beyond is None else f"{ours}{beyond}"

@@ -1,18 +1,17 @@
-"""Whether a cell of the ledger is what the code and the data here would make, and if not, in what it differs."""
+"""Whether a cell is what the code and the data here would make, and if not, in what it differs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from bench.datasets.fingerprints import known_fingerprint
+from bench.plan.cells import Cell
 from bench.plan.identity import stale_parts
 from bench.plan.planner import Planner
-from bench.protocol.training import Training
 from bench.registry import UserError
-from bench.results.ledger import LedgerState, Record
 from tables.specs import Coordinate
 
 Differences = dict[str, tuple[Any, Any]]
@@ -25,10 +24,10 @@ class Here:
     data_root: Path
     _data: dict[str, str | None] = field(default_factory=dict)
 
-    def differs(self, cell: Record) -> Differences:
+    def differs(self, cell: Cell) -> Differences:
         """Versions of a cell that are others here, the data's included where it is known without loading it."""
         parts = stale_parts(cell)
-        then, now = cell["versions"].get("dataset"), self._data_version(cell["dataset"])
+        then, now = cell.versions.get("dataset"), self._data_version(cell.dataset)
         if now is not None and then != now:
             parts["dataset"] = (then, now)
         return parts
@@ -42,37 +41,27 @@ class Here:
         return self._data[dataset]
 
 
-def made_today(cell: Record, planner: Planner) -> Record:
+def made_today(cell: Cell, root: Path) -> Cell:
     """The cell that the same words give here and now: a label holds what the user chose, the rest was a default."""
-    at = Coordinate(cell["dataset"], cell["k"], *(cell[kind]["label"] for kind in ("augmenter", "backbone", "readout")))
+    versions = cell.versions
+    planner = Planner(root, str(versions.get("engine")), str(versions.get("device", "cpu")))
+    at = Coordinate(cell.dataset, cell.k, *map(cell.part_label, ("augmenter", "backbone", "readout", "learner")))
     obstacle = planner.obstacle(at)
     if obstacle:
         raise UserError(obstacle)
-    known = {one.name for one in fields(Training)}
-    training = Training(**{name: value for name, value in cell["training"].items() if name in known})
-    made = planner.cell(at, training, cell["features"], cell["splits"])
-    return replace(made, tuned=cell["tuned"], tuned_from=cell.get("tuned_from")).to_json()
+    made = planner.cell(at, cell.training, cell.features, cell.splits)
+    return replace(made, tuned=cell.tuned, tuned_from=cell.tuned_from)
 
 
-def find_cell(state: LedgerState, prefix: str) -> str:
-    """The key that starts so."""
-    found = [key for key in state.cells if key.startswith(prefix)]
-    if not found:
-        raise UserError(f"no cell of the ledger has a key that starts with '{prefix}'; `bench status` lists them")
-    if len(found) > 1:
-        raise UserError(f"'{prefix}' fits {len(found)} cells: {', '.join(sorted(found)[:5])}; give more of the key")
-    return found[0]
-
-
-def nearest_cell(state: LedgerState, key: str) -> tuple[str, Differences] | None:
-    """The other cell of the ledger that differs in the fewest parts."""
-    others = ((other, differences(state.cells[key], facts)) for other, facts in state.cells.items() if other != key)
+def nearest_cell(cells: Mapping[str, Cell], key: str) -> tuple[str, Differences] | None:
+    """The other cell of a ledger that differs in the fewest parts."""
+    others = ((other, differences(cells[key], cell)) for other, cell in cells.items() if other != key)
     return min(others, key=lambda item: (len(item[1]), item[0]), default=None)
 
 
-def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> Differences:
+def differences(one: Cell, other: Cell) -> Differences:
     """Where two cells differ, by dotted name."""
-    first, second = _flat(one), _flat(other)
+    first, second = _flat(one.to_json()), _flat(other.to_json())
     names = dict.fromkeys((*first, *second))
     return {name: (first.get(name), second.get(name)) for name in names if first.get(name) != second.get(name)}
 
@@ -82,6 +71,6 @@ def _flat(facts: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for name, value in facts.items():
         if isinstance(value, Mapping):
             flat |= _flat(value, f"{prefix}{name}.")
-        elif f"{prefix}{name}" not in ("type", "key", "augmenter.label", "backbone.label", "readout.label"):
+        else:
             flat[f"{prefix}{name}"] = value
     return flat

@@ -1,4 +1,4 @@
-"""A ledger as one compressed table: a row a trial for whoever opens it with pandas, and the ledger's lines back out.
+"""A ledger as one compressed table: a row per trial for whoever opens it with pandas, and the ledger's lines back out.
 
 Whatever a trial says is a column; its cell stands beside it, flat for readers (`augmenter`, `training.lr`, ...) and as
 the ledger's own line (`cell_record`), so that nothing is lost and a published file can be verified, merged and resumed.
@@ -8,35 +8,37 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.registry import UserError
-from bench.results.frame import Collected, Trial, flat_cell
-from bench.results.records import flaw
+from bench.results.frame import NESTED, flat_cell, flat_trial, planned_trials, refuse_undescribed
+from bench.results.ledger import LedgerState
+from bench.results.records import CellRecord, Flaw, Record, TrialRecord, parse
 
 if TYPE_CHECKING:
     import pyarrow
 
 _METADATA = b"augbench"
 _MOST_ROWS = 5_000_000
-_NESTED = ("seconds", "generated")
 _CURVE = ("curve.epochs", "curve.losses")
-_ORDER = ("dataset", "k", "augmenter", "backbone", "readout", "features", "cell", "fold", "repeat")
+_ORDER = ("dataset", "k", "learner", "augmenter", "backbone", "readout", "features", "cell", "fold", "repeat")
 
 
-def write_archive(records: Iterable[Mapping[str, Any]], path: Path) -> None:
+def write_archive(records: Iterable[Record], path: Path) -> None:
     """All trials in one file, retries resolved; planned ones that were not run are rows with the status `pending`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found = Collected.of(records)
-    rows = sorted(
-        _rows(found), key=lambda row: [*(row[name] for name in _ORDER), row["cell"], row["fold"], row["repeat"]]
-    )
+    state = LedgerState.of(records)
+    refuse_undescribed(state)
+    rows = sorted(_rows(state), key=lambda row: [row[name] for name in _ORDER])
     columns = {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
-    rest = {"provenance": found.provenance, "plans": found.plans}
+    rest = {
+        "provenance": [one.to_json() for one in state.provenance.values()],
+        "plans": [plan.to_json() for plan in state.plans],
+    }
     try:
         table = pa.table({name: pa.array(values) for name, values in columns.items()})
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -54,26 +56,35 @@ def write_archive(records: Iterable[Mapping[str, Any]], path: Path) -> None:
         raise UserError(f"cannot write {path}: {error.strerror or error}; choose another place") from error
 
 
-def _rows(found: Collected) -> Iterator[dict[str, Any]]:
-    for key, cell in found.cells.items():
-        facts = {**flat_cell(cell), "cell_record": json.dumps(cell, separators=(",", ":"))}
-        for fold, repeat in sorted(found.planned.get(key, ())):
-            trial = found.trials.get((key, fold, repeat))
+def _rows(state: LedgerState) -> Iterator[dict[str, Any]]:
+    planned = planned_trials(state)
+    for key, cell in state.cells.items():
+        line = json.dumps(CellRecord(key, cell).to_json(), separators=(",", ":"))
+        facts = {**flat_cell(cell), "cell_record": line}
+        found = {(trial.fold, trial.repeat): record for trial, record in state.trials.get(key, {}).items()}
+        for fold, repeat in sorted(planned.get(key, ())):
+            record = found.get((fold, repeat))
             pending = {"cell": key, "fold": fold, "repeat": repeat, "status": "pending"}
-            yield {**(pending if trial is None else _flat(trial)), **facts}
+            yield {**(pending if record is None else _row(record)), **facts}
 
 
-def _flat(trial: Trial) -> dict[str, Any]:
-    flat = {name: value for name, value in trial.items() if name not in ("type", "curve", *_NESTED)}
-    for group in _NESTED:
-        flat |= {f"{group}.{name}": value for name, value in (trial.get(group) or {}).items()}
-    if trial.get("curve"):
-        flat |= zip(_CURVE, zip(*trial["curve"], strict=True), strict=True)
-    return flat
+def _row(record: TrialRecord) -> dict[str, Any]:
+    row = flat_trial(record)
+    if record.curve:
+        row |= zip(_CURVE, zip(*record.curve, strict=True), strict=True)
+    return row
 
 
-def read_archive(path: Path) -> list[dict[str, Any]]:
-    """The ledger's lines that the file was made of, in the order in which a ledger has them."""
+def read_archive(path: Path) -> list[Record]:
+    """The records that the file was made of, in the order in which a ledger has them."""
+    try:
+        return [parse(raw) for raw in raw_records(path)]
+    except Flaw as error:
+        raise UserError(f"{path} is not a file of trials (a record of it cannot be used: {error})") from error
+
+
+def raw_records(path: Path) -> list[dict[str, Any]]:
+    """The file's records as they stand in it, before anything is believed."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -87,49 +98,42 @@ def read_archive(path: Path) -> list[dict[str, Any]]:
     except (OSError, ValueError, TypeError, KeyError, MemoryError, pa.ArrowException) as error:
         raise UserError(f"{path} cannot be read as a parquet file of trials ({error}); write it anew") from error
     try:
-        return [_checked(record) for record in _records(table)]
+        return [*_raw(table)]
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError, pa.ArrowException) as error:
         raise UserError(f"{path} is not a file of trials ({error}); write one with bench tables --export") from error
 
 
-def _checked(record: dict[str, Any]) -> dict[str, Any]:
-    wrong = flaw(record)
-    if wrong:
-        raise ValueError(f"a record of it cannot be used, {wrong}")
-    return record
-
-
-def _records(table: pyarrow.Table) -> Iterator[dict[str, Any]]:
+def _raw(table: pyarrow.Table) -> Iterator[dict[str, Any]]:
     rest = json.loads((table.schema.metadata or {})[_METADATA])
-    yield from ({"type": "provenance", **record} for record in rest["provenance"])
+    yield from ({**record, "type": "provenance"} for record in rest["provenance"])
     cells: dict[str, dict[str, Any]] = {}
     trials = []
-    beside: set[str] = set()
     for row in table.to_pylist():
         key = row["cell"]
         if key not in cells:
             cells[key] = json.loads(row["cell_record"])
-            beside = {*flat_cell(cells[key]), "cell_record"}
         if row["status"] != "pending":
-            trials.append(_deep({name: value for name, value in row.items() if name not in beside}))
+            trials.append(_deep(row))
     yield from cells.values()
-    yield from rest["plans"]
+    yield from ({**record, "type": "plan"} for record in rest["plans"])
     yield from trials
 
 
+_OWN = {name for name in TrialRecord.__dataclass_fields__ if name not in (*NESTED, "curve")}
+
+
 def _deep(row: dict[str, Any]) -> dict[str, Any]:
-    record: dict[str, Any] = {"type": "trial"}
-    epochs, losses = (row.pop(name, None) for name in _CURVE)
+    """A trial's own columns, in the ledger's form."""
+    raw: dict[str, Any] = {"type": "trial"}
     for name, value in row.items():
         group, _, inner = name.partition(".")
-        if value is None and name != "reason":
+        if value is None:
             continue
-        if group in _NESTED and inner:
-            record.setdefault(group, {})[inner] = value
-        else:
-            record[name] = value
-    if record["status"] == "done":
-        record = {**{group: {} for group in _NESTED}, **record}  # a method that generates nothing has no figures
-    if epochs is not None:
-        record["curve"] = [list(point) for point in zip(epochs, losses, strict=True)]
-    return record
+        if group in NESTED and inner:
+            raw.setdefault(group, {})[inner] = value
+        elif name in _OWN:
+            raw[name] = value
+    epochs, losses = (row.get(name) for name in _CURVE)
+    if epochs is not None and losses is not None:
+        raw["curve"] = [list(point) for point in zip(epochs, losses, strict=True)]
+    return raw

@@ -1,13 +1,8 @@
-"""Ledger records -> tidy pandas frames: one row a trial, retries resolved, the planned number of trials known.
-
-Retries: a later line for the same (cell, fold, repeat) replaces an earlier one, except that a trial once done is not
-undone by a later failure (a crashed re-run says nothing about the number already measured).
-"""
+"""A ledger as tidy pandas frames: one row per trial, retries resolved, the planned number of trials known."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -16,10 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bench.plan.cells import PARTS, Cell
 from bench.registry import UserError
+from bench.results.ledger import LedgerState
+from bench.results.records import SCORES, Record, TrialRecord, parse
 
-METRICS = ("accuracy", "balanced_accuracy", "macro_f1")
-PARTS = ("augmenter", "backbone", "readout")
+NESTED = ("seconds", "generated", "predicted")  # groups of figures of a trial: columns such as `seconds.train`
 
 
 @dataclass
@@ -42,6 +39,29 @@ class Results:
         self._slices = {str(cells[start]): slice(start, end) for start, end in pairwise(edges)}
         self._values: dict[tuple[str | None, str], pd.Series[float]] = {}
 
+    @classmethod
+    def from_state(cls, state: LedgerState) -> Results:
+        """What a ledger says, as frames."""
+        refuse_undescribed(state)
+        planned = planned_trials(state)
+        skipped = {json.dumps(one, sort_keys=True, default=str): dict(one) for p in state.plans for one in p.skipped}
+        cells = pd.DataFrame.from_dict({key: flat_cell(cell) for key, cell in state.cells.items()}, orient="index")
+        trials = _frame(flat_trial(record) for found in state.trials.values() for record in found.values())
+        for name in ("cell", "fold", "repeat", "status", "reason", *SCORES, "seconds.augment", "seconds.train"):
+            if name not in trials:  # every reader counts on these, even when no trial has filled them
+                trials[name] = float("nan") if name in SCORES or name.startswith("seconds") else None
+        for name in ("dataset", "features", "splits", "k", *PARTS, "tuned", "tuned_from", "training.preset"):
+            if name not in cells:
+                cells[name] = None
+        return cls(
+            cells,
+            trials,
+            {key: frozenset(wanted) for key, wanted in planned.items()},
+            [*skipped.values()],
+            [{"id": one.id, **one.facts} for one in state.provenance.values()],
+            [*dict.fromkeys(plan.grid for plan in state.plans)],
+        )
+
     def done(self, key: str | None) -> pd.DataFrame:
         """The finished trials of one cell, by (fold, repeat); empty when there are none."""
         return self._done.iloc[self._slices.get(key, slice(0))] if key is not None else self._done.iloc[:0]
@@ -58,102 +78,65 @@ class Results:
         return len(self.planned.get(key, frozenset())) if key is not None else 0
 
     def tidy(self) -> pd.DataFrame:
-        """One row a trial with the columns of its cell beside it."""
+        """One row per trial with the columns of its cell beside it."""
         return self.trials.merge(self.cells, left_on="cell", right_index=True, how="left", validate="many_to_one")
 
 
-def flat_cell(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A cell record in one level; a plug-in is its label, with its name and settings in columns of their own."""
-    flat = {name: record[name] for name in ("dataset", "features", "splits", "k")}
+def from_records(records: Iterable[Record]) -> Results:
+    """What these records say, as frames."""
+    return Results.from_state(LedgerState.of(records))
+
+
+def from_lines(lines: Iterable[Any]) -> Results:
+    """The same for the lines of a ledger that were read as JSON and not looked at yet."""
+    return from_records(map(parse, lines))
+
+
+def refuse_undescribed(state: LedgerState) -> None:
+    """Trials of a cell that no line describes cannot be told apart."""
+    orphans = state.undescribed()
+    if orphans:
+        raise UserError(
+            f"the ledger has trials of a cell that it does not describe ({orphans[0]}); restore its 'cell' line"
+        )
+
+
+def planned_trials(state: LedgerState) -> dict[str, set[tuple[int, int]]]:
+    """The trials of each cell that were planned, and those that were run beyond a plan."""
+    planned = {
+        key: {(t.fold, t.repeat) for t in wanted} for key, wanted in state.planned().items() if key in state.cells
+    }
+    for key, trials in state.trials.items():
+        planned.setdefault(key, set()).update((t.fold, t.repeat) for t in trials)
+    return planned
+
+
+def flat_cell(cell: Cell) -> dict[str, Any]:
+    """A cell in one level; a plug-in is its label, with its name and settings in columns of their own."""
+    flat: dict[str, Any] = {name: getattr(cell, name) for name in ("dataset", "features", "splits", "k")}
     for part in PARTS:
-        flat[part] = record[part]["label"]
-        flat[f"{part}.name"] = record[part]["name"]
-        flat[f"{part}.settings"] = json.dumps(record[part]["settings"], sort_keys=True)
-    flat["tuned"] = bool(record.get("tuned", False))
-    base = record.get("tuned_from") or {}
+        choice = getattr(cell, part)
+        flat[part] = "" if choice is None else choice.label
+        flat[f"{part}.name"] = "" if choice is None else choice.name
+        flat[f"{part}.settings"] = json.dumps({} if choice is None else dict(choice.settings), sort_keys=True)
+    flat["tuned"] = cell.tuned
+    base = cell.tuned_from or {}
     flat["tuned_from"], flat["backbone.tuned_from"] = base.get("augmenter"), base.get("backbone")
+    facts = cell.to_json()
     for group in ("training", "versions"):
-        flat |= {f"{group}.{name}": value for name, value in record[group].items()}
+        flat |= {f"{group}.{name}": value for name, value in facts[group].items()}
     return flat
 
 
-Trial = dict[str, Any]
-
-
-def _flat_trial(record: Mapping[str, Any]) -> dict[str, Any]:
-    flat = {name: value for name, value in record.items() if name not in ("type", "seconds", "generated", "curve")}
-    for group in ("seconds", "generated"):
-        flat |= {f"{group}.{name}": value for name, value in (record.get(group) or {}).items()}
+def flat_trial(record: TrialRecord) -> dict[str, Any]:
+    """A trial in one level, without its curve."""
+    flat: dict[str, Any] = {}
+    for name, value in record.to_json().items():
+        if name in NESTED:
+            flat |= {f"{name}.{inner}": amount for inner, amount in value.items()}
+        elif name not in ("type", "curve"):
+            flat[name] = value
     return flat
-
-
-@dataclass
-class Collected:
-    """The ledger's lines by what they describe, retries resolved."""
-
-    cells: dict[str, dict[str, Any]]
-    trials: dict[tuple[str, int, int], Trial]
-    plans: list[dict[str, Any]]
-    planned: dict[str, set[tuple[int, int]]]
-    skipped: list[dict[str, Any]]
-    provenance: list[dict[str, Any]]
-    grids: list[str]
-
-    @classmethod
-    def of(cls, records: Iterable[Mapping[str, Any]]) -> Collected:
-        """In the lines' order; kinds of lines that tables have no use for are passed over."""
-        found = cls({}, {}, [], {}, [], [], [])
-        skipped: dict[str, dict[str, Any]] = {}
-        provenance: dict[str, dict[str, Any]] = {}
-        grids: dict[str, None] = {}
-        for record in records:
-            match record.get("type"):
-                case "cell":
-                    found.cells[record["key"]] = dict(record)
-                case "trial":
-                    found._take(_checked(record))
-                case "plan":
-                    found.plans.append(dict(record))
-                    grids[str(record["grid"])] = None
-                    wanted = {(fold, repeat) for fold in record["folds"] for repeat in record["repeats"]}
-                    for key in record["cells"]:
-                        found.planned.setdefault(key, set()).update(wanted)
-                    for item in record.get("skipped") or []:
-                        skipped[json.dumps(item, sort_keys=True, default=str)] = dict(item)
-                case "provenance":
-                    provenance[record["id"]] = {name: value for name, value in record.items() if name != "type"}
-        for key, fold, repeat in found.trials:
-            found.planned.setdefault(key, set()).add((fold, repeat))
-        orphans = {key for key, *_ in found.trials} - set(found.cells)
-        if orphans:
-            raise UserError(
-                f"the ledger has trials of a cell that it does not describe ({min(orphans)}); restore its 'cell' line"
-            )
-        found.skipped, found.provenance, found.grids = [*skipped.values()], [*provenance.values()], [*grids]
-        return found
-
-    def _take(self, trial: Trial) -> None:
-        identity = trial["cell"], trial["fold"], trial["repeat"]
-        if trial["status"] == "done" or self.trials.get(identity, {}).get("status") != "done":
-            self.trials[identity] = trial
-
-
-def _checked(record: Mapping[str, Any]) -> Trial:
-    number = record.get("accuracy")
-    if record["status"] == "done" and not (isinstance(number, int | float) and math.isfinite(number)):
-        return {**record, "status": "failed", "reason": "recorded as done without a finite accuracy"}
-    return dict(record)
-
-
-def from_records(records: Iterable[Mapping[str, Any]]) -> Results:
-    """The ledger's lines as frames."""
-    found = Collected.of(records)
-    return _results(
-        pd.DataFrame.from_dict({key: flat_cell(cell) for key, cell in found.cells.items()}, orient="index"),
-        _frame(_flat_trial(found.trials.pop(identity)) for identity in list(found.trials)),
-        {key: frozenset(wanted) for key, wanted in found.planned.items()},
-        {"skipped": found.skipped, "provenance": found.provenance, "grids": found.grids},
-    )
 
 
 def _frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
@@ -169,19 +152,3 @@ def _frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
                 if len(values) == count:
                     values.append(None)
     return pd.DataFrame(columns)
-
-
-def _results(
-    cells: pd.DataFrame,
-    trials: pd.DataFrame,
-    planned: dict[str, frozenset[tuple[int, int]]],
-    rest: dict[str, Any],
-) -> Results:
-    """Columns that every reader counts on are there even when no trial has filled them."""
-    for name in ("cell", "fold", "repeat", "status", "reason", *METRICS, "seconds.augment", "seconds.train"):
-        if name not in trials:
-            trials[name] = float("nan") if name in METRICS or name.startswith("seconds") else None
-    for name in ("dataset", "features", "splits", "k", *PARTS, "tuned", "tuned_from", "training.preset"):
-        if name not in cells:
-            cells[name] = None
-    return Results(cells, trials, planned, **rest)

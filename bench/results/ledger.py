@@ -10,7 +10,7 @@ import gc
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -23,10 +23,9 @@ from filelock import FileLock, Timeout
 
 from bench.plan.cells import Cell, Trial
 from bench.registry import UserError
-from bench.results.records import flaw
+from bench.results.records import CellRecord, Flaw, PlanRecord, ProvenanceRecord, Record, TrialRecord, parse
 
-Record = dict[str, Any]
-SHARED = ("key", "cell", "status", "provenance")  # words that a million trials have in common
+SHARED = ("cell", "status", "provenance", "engine")  # words that a million trials have in common
 AT_ONCE = 500  # lines parsed in one call, which then share the names of their fields: a third less memory
 
 
@@ -67,11 +66,17 @@ def _parse(file: BinaryIO, path: Path, curves: bool) -> Iterator[Record]:
             found = []
         if len(found) != len(lines):  # one of them is no record: each by itself, to name it
             found = [_loaded(line, path, number) for number, line in enumerate(lines, before + 1)]
-        for number, record in enumerate(found, before + 1):
-            if not curves and isinstance(record, dict):
-                record.pop("curve", None)
-            _check(record, path, number)
-            yield record
+        for number, raw in enumerate(found, before + 1):
+            if isinstance(raw, dict):
+                if not curves:
+                    raw.pop("curve", None)
+                for name in SHARED:
+                    if type(raw.get(name)) is str:
+                        raw[name] = sys.intern(raw[name])
+            try:
+                yield parse(raw)
+            except Flaw as error:
+                raise _no_record(path, number, str(error)) from error
         before += len(lines)
 
 
@@ -80,16 +85,6 @@ def _loaded(line: bytes, path: Path, number: int) -> Any:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
         raise _no_record(path, number, str(error)) from error
-
-
-def _check(record: Any, path: Path, number: int) -> None:
-    wrong = flaw(record)
-    if wrong:
-        raise _no_record(path, number, wrong)
-    for name in SHARED:
-        value = record.get(name)
-        if type(value) is str:
-            record[name] = sys.intern(value)
 
 
 def _no_record(path: Path, number: int, reason: str) -> UserError:
@@ -118,10 +113,10 @@ def _trial(fold: int, repeat: int) -> Trial:
 class LedgerState:
     """What a ledger says, by key: the cells, the newest record of each trial, the plans."""
 
-    cells: dict[str, Record] = field(default_factory=dict)
-    trials: dict[str, dict[Trial, Record]] = field(default_factory=dict)
-    plans: list[Record] = field(default_factory=list)
-    provenance: dict[str, Record] = field(default_factory=dict)
+    cells: dict[str, Cell] = field(default_factory=dict)
+    trials: dict[str, dict[Trial, TrialRecord]] = field(default_factory=dict)
+    plans: list[PlanRecord] = field(default_factory=list)
+    provenance: dict[str, ProvenanceRecord] = field(default_factory=dict)
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> LedgerState:
@@ -133,39 +128,66 @@ class LedgerState:
 
     def take(self, record: Record) -> None:
         """Account for one more record; a finished trial is never replaced by a later failure."""
-        kind = record["type"]
-        if kind == "cell":
-            self.cells[record["key"]] = record
-        elif kind == "trial":
-            trials = self.trials.setdefault(record["cell"], {})
-            trial = _trial(record["fold"], record["repeat"])
-            if record["status"] == "done" or trials.get(trial, record)["status"] != "done":
+        if isinstance(record, TrialRecord):
+            trials = self.trials.setdefault(record.cell, {})
+            trial = _trial(record.fold, record.repeat)
+            if record.done or trial not in trials or not trials[trial].done:
                 trials[trial] = record
-        elif kind == "plan":
+        elif isinstance(record, CellRecord):
+            self.cells[record.key] = record.cell
+        elif isinstance(record, PlanRecord):
             self.plans.append(record)
         else:
-            self.provenance[record["id"]] = record
+            self.provenance[record.id] = record
+
+    def records(self) -> Iterator[Record]:
+        """Everything it knows as records, in the order in which a ledger has them."""
+        yield from self.provenance.values()
+        yield from (CellRecord(key, cell) for key, cell in self.cells.items())
+        yield from self.plans
+        for trials in self.trials.values():
+            yield from trials.values()
 
     def done(self, key: str) -> set[Trial]:
-        return {trial for trial, record in self.trials.get(key, {}).items() if record["status"] == "done"}
+        return {trial for trial, record in self.trials.get(key, {}).items() if record.done}
 
-    def failed(self, key: str) -> dict[Trial, Record]:
-        return {trial: record for trial, record in self.trials.get(key, {}).items() if record["status"] != "done"}
+    def failed(self, key: str) -> dict[Trial, TrialRecord]:
+        return {trial: record for trial, record in self.trials.get(key, {}).items() if not record.done}
 
-    def cell(self, key: str) -> Cell:
-        try:
-            return Cell.from_json(self.cells[key])
-        except TypeError as error:  # a setting of training that is not known here
-            raise UserError(
-                f"the cell {key} was written by another version ({error}); read it with that one"
-            ) from error
+    def finished(self) -> Iterator[tuple[Cell, TrialRecord]]:
+        """Every finished trial with its cell."""
+        for key, cell in self.cells.items():
+            yield from ((cell, record) for record in self.trials.get(key, {}).values() if record.done)
+
+    def failures(self, cells: Iterable[Cell], trials: Iterable[Trial]) -> list[tuple[Cell, TrialRecord]]:
+        """Of these trials of these cells, the ones that were tried and have no result."""
+        wanted = set(trials)
+        return [
+            (cell, record)
+            for cell in cells
+            for trial, record in sorted(self.failed(cell.key).items())
+            if trial in wanted
+        ]
+
+    def find(self, prefix: str) -> str:
+        """The one key that starts so."""
+        found = [key for key in self.cells if key.startswith(prefix)]
+        if not found:
+            raise UserError(f"no cell of the ledger has a key that starts with '{prefix}'; `bench status` lists them")
+        if len(found) > 1:
+            raise UserError(f"'{prefix}' fits {len(found)} cells: {', '.join(sorted(found)[:5])}; give more of the key")
+        return found[0]
+
+    def undescribed(self) -> list[str]:
+        """Keys of trials whose cell no line describes: a ledger that somebody has cut or joined by hand."""
+        return sorted(set(self.trials) - set(self.cells))
 
     def planned(self) -> dict[str, set[Trial]]:
         """The trials that any plan asked of each cell."""
         wanted: dict[str, set[Trial]] = {}
         for plan in self.plans:
-            trials = {_trial(fold, repeat) for fold in plan["folds"] for repeat in plan["repeats"]}
-            for key in plan["cells"]:
+            trials = {_trial(fold, repeat) for fold in plan.folds for repeat in plan.repeats}
+            for key in plan.cells:
                 wanted.setdefault(key, set()).update(trials)
         return wanted
 
@@ -217,13 +239,13 @@ class Ledger:
                 f"cannot write {self.path}: {error.strerror}; choose a --workspace you may write to"
             ) from error
 
-    def append(self, record: Mapping[str, Any]) -> None:
+    def append(self, record: Record) -> None:
         """Put one record on disk; a write that fails leaves the file as it was."""
         self.append_all([record])
 
-    def append_all(self, records: Sequence[Mapping[str, Any]]) -> None:
-        """Put some records on disk at once."""
-        lines = [json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n" for record in records]
+    def append_all(self, records: Sequence[Record]) -> None:
+        """Put some records on disk at once; one that a reader would refuse is refused here."""
+        lines = [_line(record) for record in records]
         try:
             self._cut_back()
             self._whole = os.fstat(self._file).st_size
@@ -240,7 +262,7 @@ class Ledger:
                 "every trial before this one is kept, make room and run the same command again"
             ) from error
         for record in records:
-            self.state.take(dict(record))
+            self.state.take(record)
 
     def _cut_back(self) -> None:
         """Take away what a write that failed has left, so that nothing is ever written behind half a line."""
@@ -253,6 +275,12 @@ class Ledger:
     ) -> None:
         os.close(self._file)
         self._lock.release()
+
+
+def _line(record: Record) -> bytes:
+    raw = record.to_json()
+    parse(raw)
+    return json.dumps(raw, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
 def _keep_name(folder: Path) -> None:

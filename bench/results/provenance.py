@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.plan.identity import package_version
+from bench.results.records import ProvenanceRecord
 
 PACKAGES = ("augbench", "torch", "torch-geometric", "numpy", "scipy", "scikit-learn")
 
 
-def provenance() -> dict[str, Any]:
+def provenance() -> ProvenanceRecord:
     """A ledger record of the code, its packages and the machine's kind; its id is a hash of them."""
     commit, dirty = git_state(Path(__file__).resolve().parents[2])
     facts: dict[str, Any] = {
@@ -26,7 +27,7 @@ def provenance() -> dict[str, Any]:
         "machine": {"system": platform.system(), "cpu": cpu_name(), "cores": os.cpu_count()},
     }
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
-    return {"type": "provenance", "id": digest, **facts}
+    return ProvenanceRecord(digest, facts)
 
 
 def git_state(folder: Path) -> tuple[str | None, bool | None]:

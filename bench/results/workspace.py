@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.registry import UserError
-from bench.results.ledger import Record, iterate_records
+from bench.results.ledger import iterate_records
+from bench.results.records import Record
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from bench.plan.cells import Cell
+from bench.plan.cells import PARTS, Cell
 from bench.registry import UserError
-from bench.results.ledger import LedgerState, Record, read_state
-from bench.results.summary import cell_metrics, mean_curve, ordered_trials
+from bench.results.ledger import LedgerState, read_state
+from bench.results.records import SCORES, TrialRecord
+from bench.results.summary import accuracies_of, cell_metrics, mean_curve, ordered_trials
 from bench.results.workspace import Workspace
 
 # Set before MLflow is imported: it reports nothing home, and a server that is down is noticed in seconds, not minutes.
@@ -38,7 +39,7 @@ DIGEST_TAG = "augbench.digest"
 SQLITE = "sqlite:///"
 REACH_SECONDS = 5
 # Beside these, a trial's seconds and its figures of generated graphs are columns of its CSV.
-TRIAL_COLUMNS = ("fold", "repeat", "status", "accuracy", "balanced_accuracy", "macro_f1", "loss", "labels", "finished")
+TRIAL_COLUMNS = ("fold", "repeat", "status", *SCORES, "loss", "labels", "engine", "finished")
 
 
 class Mirror:
@@ -119,25 +120,26 @@ class Mirror:
             self._runs[experiment] = by_cell
         return self._runs[experiment]
 
-    def _log(self, run_id: str, cell: Cell, trials: list[Record], state: LedgerState) -> None:
+    def _log(self, run_id: str, cell: Cell, trials: list[TrialRecord], state: LedgerState) -> None:
         from mlflow.entities import Metric, Param
 
         now = int(time.time() * 1000)
         metrics = [Metric(name, value, now, 0) for name, value in cell_metrics(trials).items()]
-        done = [trial for trial in trials if trial["status"] == "done"]
-        metrics += [Metric("trial_accuracy", trial["accuracy"], now, step) for step, trial in enumerate(done)]
+        done = [trial for trial in trials if trial.done]
+        metrics += [Metric("trial_accuracy", value, now, step) for step, value in enumerate(accuracies_of(done))]
         curve = mean_curve(done)
         metrics += [Metric("train_loss", loss, now, epoch) for epoch, loss in curve]
         params = [Param(name, str(value)) for name, value in _params(cell).items()]
         self.client.log_batch(run_id, metrics=metrics[:900], params=params)  # MLflow takes 1000 things at once
         for start in range(900, len(metrics), 900):
             self.client.log_batch(run_id, metrics=metrics[start : start + 900])
-        sources = {trial.get("provenance") for trial in trials}
+        sources = {trial.provenance for trial in trials}
+        origins = [origin.to_json() for key, origin in state.provenance.items() if key in sources]
         documents = {
             "cell.json": json.dumps({"key": cell.key, **cell.to_json()}, indent=2),
             "trials.csv": _csv(trials),
             "train_loss.csv": "epoch,loss\n" + "".join(f"{epoch},{loss}\n" for epoch, loss in curve),
-            "provenance.json": json.dumps([p for key, p in state.provenance.items() if key in sources], indent=2),
+            "provenance.json": json.dumps(origins, indent=2),
         }
         with tempfile.TemporaryDirectory() as folder:
             for name, text in documents.items():
@@ -155,32 +157,33 @@ def _params(cell: Cell) -> Mapping[str, Any]:
     parts: dict[str, Any] = {
         "dataset": cell.dataset,
         "k": cell.k,
-        "augmenter": cell.augmenter.label,
-        "backbone": cell.backbone.label,
-        "readout": cell.readout.label,
+        **{part: cell.part_label(part) for part in PARTS},
         "features": cell.features,
         "splits": cell.splits,
         "tuned": cell.tuned,
     }
-    for kind in ("augmenter", "backbone", "readout"):
-        choice = getattr(cell, kind)
-        parts.update({f"{kind}.{name}": value for name, value in choice.settings.items()})
+    for part in PARTS:
+        choice = getattr(cell, part)
+        if choice is not None:
+            parts.update({f"{part}.{name}": value for name, value in choice.settings.items()})
     facts = cell.to_json()
     parts.update({f"training.{name}": value for name, value in facts["training"].items()})
     parts.update({f"version.{name}": value for name, value in cell.versions.items()})
     return parts
 
 
-def _digest(cell: Cell, trials: list[Record]) -> str:
-    return hashlib.sha256(json.dumps([cell.key, trials], sort_keys=True).encode()).hexdigest()[:16]
+def _digest(cell: Cell, trials: list[TrialRecord]) -> str:
+    return hashlib.sha256(
+        json.dumps([cell.key, [trial.to_json() for trial in trials]], sort_keys=True).encode()
+    ).hexdigest()[:16]
 
 
-def _csv(trials: list[Record]) -> str:
+def _csv(trials: list[TrialRecord]) -> str:
     rows = [
-        {name: trial.get(name) for name in TRIAL_COLUMNS}
-        | {f"seconds_{part}": value for part, value in trial.get("seconds", {}).items()}
-        | {f"generated_{part}": value for part, value in trial.get("generated", {}).items()}
-        | {"reason": trial.get("reason")}
+        {name: getattr(trial, name) for name in TRIAL_COLUMNS}
+        | {f"seconds_{part}": value for part, value in trial.seconds.items()}
+        | {f"generated_{part}": value for part, value in trial.generated.items()}
+        | {"reason": trial.reason}
         for trial in trials
     ]
     out = io.StringIO()
@@ -190,10 +193,10 @@ def _csv(trials: list[Record]) -> str:
     return out.getvalue()
 
 
-def _origin_tags(trials: list[Record], state: LedgerState) -> dict[str, str]:
+def _origin_tags(trials: list[TrialRecord], state: LedgerState) -> dict[str, str]:
     """Version, commit and dirty state of the code behind the trials; several when other code resumed a cell."""
-    sources = dict.fromkeys(trial.get("provenance") for trial in trials)
-    known = [state.provenance[source] for source in sources if source in state.provenance]
+    sources = dict.fromkeys(trial.provenance for trial in trials)
+    known = [state.provenance[source].facts for source in sources if source in state.provenance]
     tags = {
         f"augbench.{name}": ", ".join(dict.fromkeys(str(facts.get(name)) for facts in known))
         for name in ("commit", "dirty")
@@ -204,12 +207,17 @@ def _origin_tags(trials: list[Record], state: LedgerState) -> dict[str, str]:
     return tags
 
 
-def _span(trials: list[Record]) -> tuple[int, int]:
+def _span(trials: list[TrialRecord]) -> tuple[int, int]:
     """When a cell's trials were measured, in MLflow's milliseconds: a mirror that is made later shows it too."""
-    ends = [(datetime.fromisoformat(trial["finished"]), sum(trial.get("seconds", {}).values())) for trial in trials]
     now = datetime.now(UTC)
+    ends = [(_time(trial.finished, now), sum(trial.seconds.values())) for trial in trials]
     start = min((end - timedelta(seconds=seconds) for end, seconds in ends), default=now)
     return int(start.timestamp() * 1000), int(max((end for end, _ in ends), default=now).timestamp() * 1000)
+
+
+def _time(text: str | None, unknown: datetime) -> datetime:
+    found = datetime.fromisoformat(text) if text else unknown
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _make_store(path: Path) -> None:
@@ -256,12 +264,12 @@ def sync_mirror(workspace: Workspace, uri: str | None) -> tuple[int, int]:
 
     state = read_state(workspace.ledger)
     mirror = Mirror(uri or workspace.tracking_uri, workspace.artifacts)
-    members = dict.fromkeys((plan["grid"], key) for plan in state.plans for key in plan["cells"])
+    members = dict.fromkeys((plan.grid, key) for plan in state.plans for key in plan.cells)
     changed = []
     try:
         for grid, key in members:
-            if key in state.trials:
-                changed.append(mirror.write_cell(grid, state.cell(key), state))
+            if key in state.trials and key in state.cells:
+                changed.append(mirror.write_cell(grid, state.cells[key], state))
     except (MlflowException, OSError) as error:
         reason = str(error).splitlines()[0][:200]
         raise UserError(

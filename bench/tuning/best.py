@@ -39,13 +39,13 @@ def tuned_cell(cell: Cell, study: StudyFacts) -> Cell:
     if study.best is None:
         raise UserError(f"the study '{study.name}' has no complete trial; `bench tune --status` says more")
     tuned = with_values(cell, {**study.facts["space"]["fixed"], **study.best.settings})
-    return replace(tuned, tuned=True, tuned_from={"augmenter": cell.augmenter.label, "backbone": cell.backbone.label})
+    return replace(tuned, tuned=True, tuned_from={part: cell.part_label(part) for part in ("augmenter", "backbone")})
 
 
 def study_for(cell: Cell, known: list[StudyFacts], storage: Storage) -> StudyFacts:
     """The study of a cell's method, if it was made with the same data, splits and training."""
     mine = {"dataset": cell.dataset, "k": cell.k, "splits": cell.splits, "features": cell.features}
-    mine |= {part: getattr(cell, part).label for part in ("augmenter", "backbone", "readout")}
+    mine |= {part: cell.part_label(part) for part in ("augmenter", "backbone", "readout")}
     akin = [study for study in known if all(study.facts[axis] == mine[axis] for axis in AXES)]
     if not akin:
         raise UserError(f"there is no study of '{study_name(cell)}' in {storage.name}; make it with bench tune")

@@ -113,7 +113,8 @@ class Objective:
 
     def problem(self, cell: Cell, fold: FoldData) -> Problem:
         """The engine's view: seeds and graphs are those of the trial that `bench run` would make of these settings."""
-        seeds, backbone, readout = fold.seeds, cell.backbone.label, cell.readout.label
+        seeds, backbone, readout = fold.seeds, cell.part_label("backbone"), cell.part_label("readout")
+        assert cell.backbone and cell.readout
         return Problem(
             graphs=fold.labelled,
             num_classes=self.data.num_classes,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from bench.plan.cells import Cell
 
 DATASETS = ("PROTEINS", "NCI1", "DD", "IMDB-BINARY", "IMDB-MULTI", "REDDIT-MULTI-5K")
 BACKBONES = ("gcn", "gat", "gin", "sage")
@@ -30,6 +31,7 @@ def cells(count: int) -> Iterator[dict[str, Any]]:
             "features": "constant" if dataset > 2 else "native",
             "splits": "COLLABORATIVE_1" if dataset > 2 else "CHEMICAL",
             "k": RATES[rate],
+            "learner": {"name": "gnn", "settings": {}, "label": "gnn"},
             "augmenter": {"name": label.partition(":")[0], "settings": {"p": p} if turn else {}, "label": label},
             "backbone": {
                 "name": BACKBONES[backbone],
@@ -37,15 +39,14 @@ def cells(count: int) -> Iterator[dict[str, Any]]:
                 "label": BACKBONES[backbone],
             },
             "readout": {"name": READOUTS[readout], "settings": {}, "label": READOUTS[readout]},
-            "training": {"preset": "paper", "epochs": 800, "lr": 0.01, "weight_decay": 0.0, "select": "last"},
+            "training": {"preset": "standard", "epochs": 800, "lr": 0.01, "weight_decay": 0.0, "select": "last"},
             "versions": {
                 **{"protocol": 1, "engine": "fast", "engine-version": 1, "augmenter": 1, "backbone": 1, "readout": 1},
                 **{"torch": "2.13", "torch-geometric": "2.8", "dataset": f"print-of-{dataset}"},
             },
             "tuned": False,
         }
-        key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
-        yield {"type": "cell", "key": key, **facts}
+        yield {"type": "cell", "key": Cell.from_json(facts).key, **facts}
 
 
 def trial(key: str, fold: int, repeat: int, rng: random.Random) -> dict[str, Any]:

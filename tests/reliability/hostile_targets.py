@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bench.plan.cells import Cell
 from bench.registry import UserError
 
 LABELS = [number % 2 for number in range(40)]
@@ -155,14 +156,14 @@ def tu_texts(graphs: int = 20) -> dict[str, bytes]:
 def ledger_records() -> list[dict[str, Any]]:
     """A small valid ledger."""
     choice = {"name": "none", "settings": {}, "label": "none"}
-    training = {"preset": "paper", "epochs": 800, "lr": 0.01, "weight_decay": 0.0, "select": "last"}
-    cell = {
+    training = {"preset": "standard", "epochs": 800, "lr": 0.01, "weight_decay": 0.0, "select": "last"}
+    cell: dict[str, Any] = {
         "type": "cell",
-        "key": "c0",
         "dataset": "digits",
         "features": "native",
         "splits": "stratified",
         "k": 2,
+        "learner": {**choice, "name": "gnn", "label": "gnn"},
         "augmenter": choice,
         "backbone": {**choice, "name": "gcn", "label": "gcn"},
         "readout": {**choice, "name": "mean", "label": "mean"},
@@ -170,9 +171,10 @@ def ledger_records() -> list[dict[str, Any]]:
         "tuned": False,
         "versions": {"protocol": 1},
     }
+    key = cell["key"] = Cell.from_json(cell).key
     trial = {
         "type": "trial",
-        "cell": "c0",
+        "cell": key,
         "fold": 0,
         "repeat": 0,
         "status": "done",
@@ -187,8 +189,13 @@ def ledger_records() -> list[dict[str, Any]]:
         "finished": "2026-01-01T00:00:00+00:00",
         "provenance": "p0",
     }
-    plan = {"type": "plan", "grid": "custom", "cells": ["c0"], "folds": [0, 1], "repeats": [0], "skipped": []}
-    return [{"type": "provenance", "id": "p0", "augbench": "0"}, cell, plan | {"at": ""}, trial]
+    plan = {"type": "plan", "grid": "custom", "cells": [key], "folds": [0, 1], "repeats": [0], "skipped": []}
+    return [
+        {"type": "provenance", "id": "p0", "augbench": "0"},
+        cell,
+        plan | {"at": "2026-01-01T00:00:00+00:00"},
+        trial,
+    ]
 
 
 def ledger_lines(records: list[Any]) -> bytes:

@@ -137,13 +137,13 @@ def records(word: str) -> list[dict[str, Any]]:
 
 
 def test_a_report_of_hostile_names_has_the_tags_of_any_other() -> None:
-    from bench.results.frame import from_records
+    from bench.results.frame import from_lines
     from tables.grid import Request
     from tables.report import render
 
     pages = {}
     for word in ("plain", HOSTILE):
-        pages[word] = render(from_records(records(word)), [Request()], word)
+        pages[word] = render(from_lines(records(word)), [Request()], word)
     seen = {}
     for word, page in pages.items():
         parser = Tags()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from bench.plan.cells import Cell
 from tables.specs import Coordinate, full
 
 SOCIAL = ("IMDB-BINARY", "IMDB-MULTI", "REDDIT-MULTI-5K")
@@ -40,10 +39,11 @@ def cell(place: Coordinate, **changes: Any) -> dict[str, Any]:
         "features": "constant" if social else "native",
         "splits": ("COLLABORATIVE_1" if social else "CHEMICAL") if known else "stratified",
         "k": place.k,
+        "learner": choice(place.learner),
         "augmenter": choice(place.augmenter),
-        "backbone": choice(place.backbone),
-        "readout": choice(place.readout),
-        "training": {"preset": "paper", "epochs": 800, "lr": 0.01, "weight_decay": 0.0, "select": "last"},
+        "backbone": choice(place.backbone) if place.backbone else None,
+        "readout": choice(place.readout) if place.readout else None,
+        "training": {"preset": "standard", "epochs": 800, "lr": 0.01, "weight_decay": 0.0, "select": "last"},
         "tuned": False,
         "versions": {
             "protocol": 1,
@@ -55,8 +55,7 @@ def cell(place: Coordinate, **changes: Any) -> dict[str, Any]:
             "torch-geometric": "2.8",
         },
     } | changes
-    key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
-    return {"type": "cell", "key": key, **facts}
+    return {"type": "cell", "key": Cell.from_json(facts).key, **facts}
 
 
 def trial(key: str, fold: int, repeat: int, accuracy: float | None, **changes: Any) -> dict[str, Any]:
@@ -119,5 +118,11 @@ def tuned(places: Iterable[Coordinate], **kwargs: Any) -> list[dict[str, Any]]:
     def better(place: Coordinate, fold: int, repeat: int) -> float:
         return round(accuracy(place, fold, repeat) + 0.01, 4)
 
-    training = {"preset": "paper", "epochs": 800, "lr": 0.003, "weight_decay": 1e-5, "select": "last"}
+    training = {
+        "preset": "standard+lr=0.003,weight_decay=1e-05",
+        "epochs": 800,
+        "lr": 0.003,
+        "weight_decay": 1e-5,
+        "select": "last",
+    }
     return ledger(places, value=better, tuned=True, training=training, **kwargs)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bench.registry import UserError
-from bench.results.frame import from_records
+from bench.results.frame import from_lines
 from tables.selection import Index, Pick, base_label, social_features
 from tables.specs import Coordinate
 
@@ -18,7 +18,7 @@ CHEMICAL = Coordinate("PROTEINS", 10, "none")
 
 def index(fake: ModuleType, *variants: tuple[Coordinate, dict[str, Any]]) -> Index:
     records = [r for place, changes in variants for r in fake.ledger([place], folds=2, repeats=1, **changes)]
-    return Index(from_records(records))
+    return Index(from_lines(records))
 
 
 def versions(fake: ModuleType, place: Coordinate, **changes: Any) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def test_presets_and_versions_are_told_apart(fake: ModuleType, change: dict[str,
 def test_latest_takes_what_was_run_last(fake: ModuleType) -> None:
     old, new = fake.cell(CHEMICAL), fake.cell(CHEMICAL, **versions(fake, CHEMICAL, augmenter=2))
     lines = [old, new, fake.trial(new["key"], 0, 0, 0.5, finished="2026-02-01"), fake.trial(old["key"], 0, 0, 0.4)]
-    held = Index(from_records(lines))
+    held = Index(from_lines(lines))
     assert held.choose([CHEMICAL], "default", Pick({"augmenter-version": "latest"})) == {CHEMICAL: new["key"]}
 
 
@@ -120,7 +120,7 @@ def test_versions_of_other_methods_may_differ_but_torch_may_not(fake: ModuleType
 
 def test_default_and_tuned_are_different_cells(fake: ModuleType) -> None:
     lines = fake.ledger([CHEMICAL], folds=1, repeats=1) + fake.tuned([CHEMICAL], folds=1, repeats=1)
-    held = Index(from_records(lines))
+    held = Index(from_lines(lines))
     default, tuned = (held.choose([CHEMICAL], kind, Pick())[CHEMICAL] for kind in ("default", "tuned"))
     assert default != tuned
     assert held.check_agreement([default, tuned], Pick()) == [], "what was tuned differs by design"

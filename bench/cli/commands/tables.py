@@ -12,7 +12,7 @@ from bench.cli.options import DEFAULT_WORKSPACE, WorkspaceOption
 from bench.registry import UserError
 
 if TYPE_CHECKING:
-    from bench.results.ledger import Record
+    from bench.results.records import Record
     from tables.grid import Grid, Request
     from tables.selection import Index
 

@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from bench.registry import UserError
-from bench.results.frame import from_records
+from bench.results.frame import from_lines
 from tables.specs import Coordinate
 
 PLACE = Coordinate("PROTEINS", 10, "none")
@@ -18,7 +18,7 @@ def test_a_retry_replaces_a_failure_but_no_failure_replaces_a_result(fake: Modul
     cell = fake.cell(PLACE)
     key = cell["key"]
     lines = [cell, fake.trial(key, 0, 0, None), fake.trial(key, 0, 0, 0.5), fake.trial(key, 0, 0, 0.6)]
-    results = from_records([*lines, fake.trial(key, 0, 0, None), fake.trial(key, 1, 0, None)])
+    results = from_lines([*lines, fake.trial(key, 0, 0, None), fake.trial(key, 1, 0, None)])
     assert results.values(key).to_dict() == {(0, 0): 0.6}
     assert results.trials["status"].tolist() == ["done", "failed"]
 
@@ -27,33 +27,33 @@ def test_planned_trials_are_the_union_of_the_plans(fake: ModuleType) -> None:
     cell = fake.cell(PLACE)
     key = cell["key"]
     plans = [fake.plan([key], [0, 1], [0]), fake.plan([key], [1, 2], [0], grid="other")]
-    results = from_records([cell, *plans, fake.trial(key, 0, 0, 0.5)])
+    results = from_lines([cell, *plans, fake.trial(key, 0, 0, 0.5)])
     assert results.planned_trials(key) == 3
     assert results.grids == ["full", "other"]
-    assert from_records([cell, fake.trial(key, 0, 0, 0.5)]).planned_trials(key) == 1
+    assert from_lines([cell, fake.trial(key, 0, 0, 0.5)]).planned_trials(key) == 1
     assert results.planned_trials(None) == 0
     assert results.values(None).empty
 
 
 def test_done_without_a_number_is_a_failure_with_a_reason(fake: ModuleType) -> None:
     cell = fake.cell(PLACE)
-    results = from_records([cell, fake.trial(cell["key"], 0, 0, math.nan)])
+    results = from_lines([cell, fake.trial(cell["key"], 0, 0, math.nan)])
     assert results.trials.loc[0, "status"] == "failed"
     assert "without a finite accuracy" in results.trials.loc[0, "reason"]
 
 
 def test_a_trial_of_no_cell_is_refused(fake: ModuleType) -> None:
     with pytest.raises(UserError, match="does not describe \\(lost\\)"):
-        from_records([fake.trial("lost", 0, 0, 0.5)])
+        from_lines([fake.trial("lost", 0, 0, 0.5)])
 
 
 def test_other_lines_are_passed_over_and_an_empty_ledger_is_empty() -> None:
-    results = from_records([{"type": "something new"}])
+    results = from_lines([{"type": "something new"}])
     assert len(results.trials) == len(results.cells) == 0
 
 
 def test_tidy_has_a_row_a_trial_with_its_cell_beside_it(fake: ModuleType) -> None:
-    frame = from_records(fake.ledger([PLACE], folds=2, repeats=2)).tidy()
+    frame = from_lines(fake.ledger([PLACE], folds=2, repeats=2)).tidy()
     assert len(frame) == 4
     assert set(frame["training.epochs"]) == {800}
     assert set(frame["augmenter"]) == {"none"}

@@ -1,0 +1,5 @@
+from bench.learning.learner import Learner
+
+
+class GNN(Learner):
+    network = True

@@ -1,0 +1,2 @@
+class Learner:
+    network = False
