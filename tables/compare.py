@@ -12,7 +12,7 @@ from tables.formats import pipe_table
 from tables.grid import Request
 from tables.latex import environment
 from tables.paper import TRIALS, Contradiction, Number, contradictions, numbers
-from tables.selection import Index
+from tables.selection import Index, preset_of
 from tables.specs import LONG_NAMES, TABLES
 from tables.statistics import LEVEL, Summary, summary
 from tables.wording import signed
@@ -144,7 +144,7 @@ def compare(index: Index, request: Request, tables: Iterable[str] = ()) -> Compa
     cells = [index.cells[key] for key in chosen.values() if key is not None]
     conditions = [f"features: {', '.join(sorted({str(c['features']) for c in cells}))}"]
     conditions.append(f"splits: {', '.join(sorted({str(c['splits']) for c in cells}))}")
-    conditions.append(f"training: {', '.join(sorted({str(c['training.preset']) for c in cells}))}")
+    conditions.append(f"training: {', '.join(sorted({preset_of(c) for c in cells}))}")
     return Comparison(tuple(lines), len(chosen_numbers) - len(lines), settings, (*conditions, *mixed))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from bench.registry import UserError, unknown
 from bench.results.records import SCORES as METRICS
-from tables.selection import SETTINGS, Index, Pick
+from tables.selection import SETTINGS, Index, Pick, preset_of
 from tables.specs import FIGURE, MEASURE, TABLES, Coordinate, Row, TableSpec, coordinates, full, generic
 from tables.statistics import ALPHA, Paired, Summary, holm, summary
 
@@ -259,7 +259,8 @@ def _context(index: Index, keys: Iterable[str | None], mixed: Sequence[str]) -> 
     held = [key for key in dict.fromkeys(keys) if key is not None]
     cells = [index.cells[key] for key in held]
     training = dict.fromkeys(
-        f"{c['training.preset']}" + ("" if c["tuned"] else f" ({int(c['training.epochs'])} epochs)") for c in cells
+        f"tuned from {preset_of(c)}" if c["tuned"] else f"{preset_of(c)} ({int(c['training.epochs'])} epochs)"
+        for c in cells
     )
     return Context(
         tuple(sorted({str(c["splits"]) for c in cells})),

@@ -58,6 +58,12 @@ def base_label(cell: Mapping[str, Any], part: str) -> str:
     return f"{name}:{','.join(kept)}" if kept else name
 
 
+def preset_of(cell: Mapping[str, Any]) -> str:
+    """The preset that a table goes by: that of a tuned cell is the one its search started from."""
+    name = str(cell["training.preset"])
+    return name.partition("+")[0] if cell["tuned"] else name
+
+
 class Index:
     """The cells of a ledger by coordinate and settings."""
 
@@ -167,14 +173,16 @@ class Index:
                 scope = str(cell["versions.engine"])
             elif (part := name.removesuffix("-version")) in _VERSIONED:
                 scope = str(cell["dataset"] if part == "dataset" else cell[f"{part}.name"])
-            elif column.startswith("training.") and name != "preset" and cell["tuned"]:
+            elif name == "preset":
+                value = preset_of(cell)
+            elif column.startswith("training.") and cell["tuned"]:
                 continue  # what was tuned differs by design
             facts.append(((name, scope), value))
         return facts
 
 
 def _matches(cell: Mapping[str, Any], name: str, column: str, value: str) -> bool:
-    held = show(_plain(cell[column]))
+    held = preset_of(cell) if name == "preset" else show(_plain(cell[column]))
     return held == value or (name == "splits" and value == PUBLISHED and held != OWN_SPLITS)
 
 
