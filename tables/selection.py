@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from bench.plan.cells import PARTS
+from bench.protocol.training import base_preset
 from bench.registry import UserError, show, unknown
 from bench.results.frame import Results
 from tables.specs import DEFINING_SETTINGS, Coordinate
@@ -156,6 +157,8 @@ class Index:
         facts = []
         for name, column in self.facets.items():
             value, scope = show(_plain(cell[column])), ""
+            if name == "preset" and cell["tuned"]:
+                value = base_preset(value)  # what was tuned differs by design
             if name == "features":
                 scope = "" if value != "native" else str(cell["dataset"])
                 facts.append((("features", str(cell["dataset"])), value))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench.registry import UserError
 from bench.results.ledger import iterate_records
@@ -51,6 +53,25 @@ class Workspace:
         if not self.ledger.is_file():
             raise UserError(f"there is no ledger in {self.root}; run `bench run` first, or name its --workspace")
         return self
+
+
+def lines_at(path: Path) -> Iterable[Any]:
+    """The lines of a workspace, a ledger file or an archive as JSON, before anything is believed."""
+    ledger = Workspace(path).existing().ledger if path.is_dir() else path
+    if ledger.suffix == ".parquet":
+        from bench.results.archive import raw_records
+
+        yield from raw_records(ledger)
+        return
+    try:
+        with ledger.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.endswith(b"\n"):  # else a crash left it: it was never acknowledged
+                    yield json.loads(line)
+    except OSError as error:
+        raise UserError(f"cannot read {ledger}: {error.strerror}; check the path") from error
+    except ValueError as error:
+        raise UserError(f"{ledger} line {number} is not JSON ({error}); restore a copy or delete it") from error
 
 
 def records_at(path: Path, curves: bool = True) -> Iterable[Record]:
