@@ -87,8 +87,9 @@ def _today(raw: Mapping[str, Any], planner: Planner) -> Cell:
     training = replace(Training(), preset=former["preset"]).with_settings(
         {name: value for name, value in former.items() if name != "preset"}
     )
-    labels = [raw[part]["label"] if raw.get(part) else "" for part in ("augmenter", "backbone", "readout")]
-    at = Coordinate(raw["dataset"], raw["k"], *labels, learner=raw["learner"]["label"] if not first_format else "gnn")
+    labels = {part: raw[part]["label"] if raw.get(part) else "" for part in ("augmenter", "backbone", "readout")}
+    learner = "gnn" if first_format else raw["learner"]["label"]
+    at = Coordinate(raw["dataset"], raw["k"], **labels, learner=learner)
     obstacle = planner.obstacle(at)
     if obstacle:
         raise UserError(obstacle)

@@ -63,9 +63,11 @@ def lines_at(path: Path) -> Iterable[Any]:
 
         yield from raw_records(ledger)
         return
+    number = 0
     try:
         with ledger.open("rb") as file:
-            for number, line in enumerate(file, 1):
+            for line in file:
+                number += 1
                 if line.endswith(b"\n"):  # else a crash left it: it was never acknowledged
                     yield json.loads(line)
     except OSError as error:
