@@ -9,6 +9,7 @@ from pathlib import Path
 from augmenters import AUGMENTERS
 from bench.datasets import cheap_info, load_dataset, resolve_dataset
 from bench.datasets.fingerprints import fingerprint
+from bench.learning import LEARNERS
 from bench.plan.cells import Cell, Trial
 from bench.plan.grids import Grid
 from bench.plan.identity import current_versions
@@ -128,8 +129,11 @@ class Planner:
 
     def obstacle(self, at: Coordinate) -> str | None:
         """Why a cell cannot run here, if it cannot."""
-        augmenter = self.resolver.resolve(AUGMENTERS, at.augmenter)
-        backbone = self.resolver.resolve(BACKBONES, at.backbone)
+        learner = self.resolver.resolve(LEARNERS, getattr(at, "learner", "gnn"))
+        augmenter = self.resolver.resolve(AUGMENTERS, at.augmenter).choice.name
+        network = learner.flags["network"]
+        backbone = self.resolver.resolve(BACKBONES, at.backbone).choice.name if network else None
+        readout = self.resolver.resolve(READOUTS, at.readout).choice.name if network else None
         if at.dataset not in self._present:
             self._present[at.dataset] = cheap_info(at.dataset, self.data_root).present
         if not self._present[at.dataset]:
@@ -137,9 +141,8 @@ class Planner:
                 f"{at.dataset} is not in the data root {self.data_root}; run `bench data fetch {at.dataset}` "
                 f"or `bench data import PATH` with a copy of it"
             )
-        if augmenter.flags["weighted"] and not backbone.flags["reads_edge_weight"]:
-            return f"{at.augmenter} makes edge weights, which {at.backbone} does not read; use gcn, gin or sage"
-        return None
+        refusal = self.resolver.refusal(learner.choice.name, augmenter, backbone, readout)
+        return refusal and f"{at.augmenter} with {at.backbone if network else learner.choice}: {refusal}"
 
     def cell(self, at: Coordinate, training: Training, features: str = "auto", splits: str = "auto") -> Cell:
         """A coordinate with every setting resolved."""

@@ -12,7 +12,7 @@ import torch
 from torch_geometric.data import Data
 
 from augmenters import AUGMENTERS
-from augmenters.base import Augmenter, Context, GraphAugmenter
+from augmenters.base import Augmenter, Context, GraphAugmenter, SharedParts
 from bench.learning.fast import engine as fast
 from bench.learning.reference import ReferenceEngine
 from models.fit import class_probabilities
@@ -75,7 +75,7 @@ def dropping(backbone: str) -> str:
     return f"{backbone}{',' if ':' in backbone else ':'}dropout=0.4"
 
 
-KEPT: dict[str, Any] = {}  # what the methods of one trial share: auto-encoders serve every backbone and readout
+KEPT = SharedParts()  # what the methods of one trial share: auto-encoders serve every backbone and readout
 
 
 def prepared(augmenter: str, backbone: str) -> tuple[Augmenter, float]:
