@@ -19,7 +19,7 @@ from bench.protocol.features import resolve_features
 from bench.protocol.splits import resolve_splits
 from bench.protocol.training import Training, preset
 from bench.registry import UserError
-from models import BACKBONES
+from models import BACKBONES, READOUTS
 from tables.specs import Coordinate
 
 
@@ -112,7 +112,11 @@ class Planner:
 
     def obstacle(self, at: Coordinate) -> str | None:
         """Why a cell cannot run here, if it cannot."""
-        augmenter = self.resolver.resolve(AUGMENTERS, at.augmenter)
+        learner = self.resolver.resolve(LEARNERS, at.learner)
+        augmenter = self.resolver.resolve(AUGMENTERS, at.augmenter).choice.name
+        network = learner.flags["network"]
+        backbone = self.resolver.resolve(BACKBONES, at.backbone).choice.name if network else None
+        readout = self.resolver.resolve(READOUTS, at.readout).choice.name if network else None
         if at.dataset not in self._present:
             self._present[at.dataset] = cheap_info(at.dataset, self.data_root).present
         if not self._present[at.dataset]:
@@ -120,12 +124,8 @@ class Planner:
                 f"{at.dataset} is not in the data root {self.data_root}; run `bench data fetch {at.dataset}` "
                 f"or `bench data import PATH` with a copy of it"
             )
-        if not self._network(at):
-            return None
-        backbone = self.resolver.resolve(BACKBONES, at.backbone)
-        if augmenter.flags["weighted"] and not backbone.flags["reads_edge_weight"]:
-            return f"{at.augmenter} makes edge weights, which {at.backbone} does not read; use gcn, gin or sage"
-        return None
+        refusal = self.resolver.refusal(learner.choice.name, augmenter, backbone, readout)
+        return refusal and f"{at.augmenter} with {at.backbone if network else learner.choice}: {refusal}"
 
     def _network(self, at: Coordinate) -> bool:
         """Whether the learner is built from a backbone and a readout."""

@@ -78,7 +78,7 @@ def test_a_grid_of_which_nothing_can_run_is_a_mistake(tmp_path: Path) -> None:
 
 def test_edge_weights_need_a_backbone_that_reads_them(tmp_path: Path) -> None:
     grid = Grid("g", product(["synthetic"], ["softedge"], backbones=["gat"]))
-    with pytest.raises(UserError, match="softedge makes edge weights, which gat does not read"):
+    with pytest.raises(UserError, match="softedge with gat: SoftEdge makes edge weights, which GAT does not read"):
         Planner(tmp_path, "reference").plan(grid)
 
 
@@ -115,26 +115,26 @@ def test_a_second_plan_resolves_from_disk_and_gives_the_same_cells(tmp_path: Pat
     first.save()
     assert [Resolver(tmp_path / "plugins.json").resolve(AUGMENTERS, spec) for spec in specs] == learnt
     assert [resolved.choice for resolved in learnt] == [AUGMENTERS.resolve(spec) for spec in specs]
-    assert [resolved.flags["weighted"] for resolved in learnt] == [False, False, True]
+    assert [resolved.choice.settings for resolved in learnt][1] == {"features": "carry", "p": 0.25}
 
 
 def test_a_changed_source_file_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "changing_plugin"
     package.mkdir()
     (package / "__init__.py").touch()
-    source = "from augmenters.controls import Duplicate\nclass Mine(Duplicate):\n    weighted = {}\n"
+    source = "from bench.learning.gnn import GNN\nclass Mine(GNN):\n    network = {}\n"
     (package / "methods.py").write_text(source.format(False), encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    registry = Registry("augmenter", "augbench.none", "augmenters.base:Augmenter")
+    registry = Registry("learner", "augbench.none", "bench.learning.learner:Learner")
     first = Resolver(tmp_path / "plugins.json")
-    assert not first.resolve(registry, "changing_plugin.methods:Mine").flags["weighted"]
+    assert not first.resolve(registry, "changing_plugin.methods:Mine").flags["network"]
     first.save()
     (package / "methods.py").write_text(source.format(True), encoding="utf-8")
     source_stamp.cache_clear()
     for name in [name for name in sys.modules if name.startswith("changing_plugin")]:
         monkeypatch.delitem(sys.modules, name)
     second = Resolver(tmp_path / "plugins.json")
-    assert second.resolve(registry, "changing_plugin.methods:Mine").flags["weighted"]
+    assert second.resolve(registry, "changing_plugin.methods:Mine").flags["network"]
 
 
 @pytest.mark.parametrize("content", ["", "nonsense", "[]", '{"augmenter none": 3}', '{"augmenter none": {"stamp": 1}}'])
