@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from augmenters import AUGMENTERS
-from bench.datasets import cheap_info, load_dataset, resolve_dataset
+from bench.datasets import cheap_info, is_weighted, load_dataset, resolve_dataset
 from bench.datasets.fingerprints import fingerprint
 from bench.plan.cells import Cell, Trial
 from bench.plan.grids import Grid
@@ -137,8 +137,11 @@ class Planner:
                 f"{at.dataset} is not in the data root {self.data_root}; run `bench data fetch {at.dataset}` "
                 f"or `bench data import PATH` with a copy of it"
             )
-        if augmenter.flags["weighted"] and not backbone.flags["reads_edge_weight"]:
-            return f"{at.augmenter} makes edge weights, which {at.backbone} does not read; use gcn, gin or sage"
+        if not backbone.flags["reads_edge_weight"]:
+            if augmenter.flags["weighted"]:
+                return f"{at.augmenter} makes edge weights, which {at.backbone} does not read; use gcn, gin or sage"
+            if is_weighted(at.dataset, self.data_root):
+                return f"{at.dataset} has edge weights, which {at.backbone} does not read; use gcn, gin or sage"
         return None
 
     def cell(self, at: Coordinate, training: Training, features: str = "auto", splits: str = "auto") -> Cell:
