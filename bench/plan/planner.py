@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from augmenters import AUGMENTERS
-from bench.datasets import cheap_info, load_dataset, resolve_dataset
+from bench.datasets import cheap_info, is_weighted, load_dataset, resolve_dataset
 from bench.datasets.fingerprints import fingerprint
 from bench.learning import LEARNERS
 from bench.plan.cells import PARTS, Cell, Trial
@@ -16,7 +16,7 @@ from bench.plan.grids import Grid
 from bench.plan.identity import DEFAULT_ENGINE, NO_ENGINE, REGISTRIES, current_versions, device_kind
 from bench.plan.plugin_cache import Resolver
 from bench.protocol.features import resolve_features
-from bench.protocol.splits import resolve_splits
+from bench.protocol.splits import resolve_splits, splits_fingerprint
 from bench.protocol.training import Training, preset
 from bench.registry import UserError
 from models import BACKBONES, READOUTS
@@ -78,6 +78,7 @@ class _Place:
     features: str
     splits: str
     fingerprint: str
+    folds: str  # fingerprint of the splits
 
 
 @dataclass
@@ -124,6 +125,9 @@ class Planner:
                 f"{at.dataset} is not in the data root {self.data_root}; run `bench data fetch {at.dataset}` "
                 f"or `bench data import PATH` with a copy of it"
             )
+        if network and not self.resolver.resolve(BACKBONES, at.backbone).flags["reads_edge_weight"]:
+            if is_weighted(at.dataset, self.data_root):
+                return f"{at.dataset} has edge weights, which {at.backbone} does not read; use gcn, gin or sage"
         refusal = self.resolver.refusal(learner.choice.name, augmenter, backbone, readout)
         return refusal and f"{at.augmenter} with {at.backbone if network else learner.choice}: {refusal}"
 
@@ -152,6 +156,7 @@ class Planner:
             versions={
                 **current_versions(names, self._engine(at, training), self.device),
                 "dataset": place.fingerprint,
+                "splits": place.folds,
             },
         )
 
@@ -172,7 +177,8 @@ class Planner:
             self._places[key] = _Place(
                 label,
                 resolve_features(features, has_features, label),
-                resolve_splits(label, splits, self.data_root),
+                (family := resolve_splits(label, splits, self.data_root)),
                 fingerprint(label, self.data_root),
+                splits_fingerprint(label, family, self.data_root),
             )
         return self._places[key]

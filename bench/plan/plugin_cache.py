@@ -17,7 +17,7 @@ from bench.registry import Choice, Registry
 from bench.sources import ROOMS, module_stamp, source_stamp
 from models import BACKBONES, READOUTS
 
-FLAGS = ("network",)  # whether a learner has a backbone and a readout
+FLAGS = ("network", "reads_edge_weight")  # what a plan asks of learners and backbones without importing them
 Part = tuple[Registry, str | None]  # a plug-in by name; None where a learner has no such part
 
 

@@ -14,6 +14,14 @@ from bench.results.ledger import iterate_records
 from bench.results.records import Record
 
 
+def sqlite_url(path: Path) -> str:
+    """The address of an SQLite file as SQLAlchemy reads it: it takes what follows a `?` for options and decodes `%`.
+
+    Nothing else is encoded, because MLflow also takes the address for a path as it stands.
+    """
+    return f"sqlite:///{path.resolve().as_posix().replace('%', '%25').replace('?', '%3F')}"
+
+
 @dataclass(frozen=True)
 class Workspace:
     """Where things lie in a workspace."""
@@ -27,7 +35,7 @@ class Workspace:
     @property
     def tracking_uri(self) -> str:
         """MLflow's embedded store, used when no server is named."""
-        return f"sqlite:///{(self.root / 'mlflow.db').resolve().as_posix()}"
+        return sqlite_url(self.root / "mlflow.db")
 
     @property
     def artifacts(self) -> Path:

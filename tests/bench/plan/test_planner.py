@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from augmenters import AUGMENTERS
-from bench.datasets import load_dataset
-from bench.datasets.fingerprints import NOTE, fingerprint, known_fingerprint
 from bench.execution.trial import engines
 from bench.plan import planner as planning
 from bench.plan.cells import Trial
@@ -144,25 +141,6 @@ def test_a_damaged_cache_is_passed_over(tmp_path: Path, content: str) -> None:
     assert resolver.resolve(AUGMENTERS, "none").choice.name == "none"
     resolver.save()
     assert json.loads((tmp_path / "plugins.json").read_text(encoding="utf-8"))["augmenter none"]["stamp"]
-
-
-def test_a_fingerprint_is_noted_beside_the_processed_files_and_goes_with_them(tiny_root: Path) -> None:
-    assert known_fingerprint("TINY", tiny_root) is None
-    loaded = load_dataset("TINY", tiny_root).fingerprint
-    assert fingerprint("TINY", tiny_root) == known_fingerprint("TINY", tiny_root) == loaded
-    note = tiny_root / "tu" / "TINY" / "processed" / NOTE
-    assert note.is_file()
-    raw = tiny_root / "tu" / "TINY" / "raw" / "TINY_graph_labels.txt"
-    time.sleep(0.01)
-    raw.touch()
-    assert known_fingerprint("TINY", tiny_root) is None
-    note.write_text("of another kind", encoding="utf-8")
-    assert known_fingerprint("TINY", tiny_root) is None
-
-
-def test_built_in_data_has_a_fingerprint_without_a_note(tmp_path: Path) -> None:
-    assert known_fingerprint("synthetic:nodes=40", tmp_path) is None
-    assert fingerprint("synthetic", tmp_path) == load_dataset("synthetic", tmp_path).fingerprint
 
 
 def test_planning_full_again_needs_no_torch_and_less_than_five_seconds(
