@@ -33,6 +33,8 @@ _PUBLIC = {
     "Context": "augmenters.base",
     "EmbeddingAugmenter": "augmenters.base",
     "GraphAugmenter": "augmenters.base",
+    "StepAugmenter": "augmenters.base",
+    "TrainingView": "augmenters.base",
     "Unchanged": "augmenters.controls",
     "Duplicate": "augmenters.controls",
     "DropEdge": "augmenters.dropedge",

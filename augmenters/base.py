@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -19,25 +20,39 @@ T = TypeVar("T")
 FeaturePolicy = Literal["carry", "recompute"]
 
 
+class SharedParts:
+    """Values that are made once. What is kept and what is handed out are copies: nobody can change another's."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, Any] = {}
+
+    def fetch(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The value under a key, which names all that it depends on; made if it is not there yet."""
+        if key not in self._kept:
+            self._kept[key] = copy.deepcopy(make())
+        value: T = copy.deepcopy(self._kept[key])
+        return value
+
+
 @dataclass
 class Context:
     """What an augmenter may know of the training it serves; made on the spot when it is used on its own.
 
-    `classify` trains a classifier on graphs for some epochs and returns its class probabilities on them,
-    one row a graph. `share` keeps what several methods of one trial have in common: its maker gets a random
-    stream that depends on the trial and the key alone, so a shared value is the same number for everyone.
+    `classify` trains a classifier on labeled graphs for some epochs and returns its class probabilities on them, one
+    row per graph. `share` keeps what several methods of one class have in common within a trial: its maker gets a
+    random stream that depends on the trial and the key alone, so a shared value is the same number for everyone. The
+    key names the settings that it depends on; the graphs are part of it by themselves.
     """
 
     num_classes: int
     classify: Callable[[Sequence[Data], int], Tensor]
     stream: Callable[[str], Generator]
-    shared: dict[str, Any] = field(default_factory=dict)
+    keep: Callable[[str, Callable[[], Any]], Any] = field(default_factory=lambda: SharedParts().fetch)
     notes: dict[str, float] = field(default_factory=dict)
 
     def share(self, key: str, make: Callable[[Generator], T]) -> T:
-        if key not in self.shared:
-            self.shared[key] = make(self.stream(key))
-        value: T = self.shared[key]
+        """What `make` gives, made once; a copy of it."""
+        value: T = self.keep(key, lambda: make(self.stream(key)))
         return value
 
     def note(self, name: str, amount: float = 1.0) -> None:
@@ -98,13 +113,56 @@ class GraphAugmenter(Augmenter):
 
 
 class EmbeddingAugmenter(Augmenter):
-    """An augmenter that acts between the readout and the head, on one row a graph."""
+    """An augmenter that acts between the readout and the head, on one row per graph."""
 
     when: ClassVar[Literal["offline", "epoch", "batch"]] = "batch"
 
     @abstractmethod
     def mix(self, embeddings: Tensor, targets: Tensor, drawn: Any) -> tuple[Tensor, Tensor]:
         """New embeddings and targets (distributions over classes) of one step."""
+
+
+class TrainingView(Protocol):
+    """What a step augmenter may see and do of the training in one step. No other graph than those it is given exists.
+
+    `embeddings`, `losses`, `saliency` and `feature_gradients` look at the model as it is now, without dropout, and
+    change nothing; each answers per graph, in the order of the graphs. `learn` is the step itself.
+    """
+
+    num_classes: int
+
+    def embeddings(self, graphs: Sequence[Data]) -> list[Tensor]:
+        """Node embeddings after the last layer, nodes x width."""
+
+    def losses(self, graphs: Sequence[Data]) -> Tensor:
+        """The loss of each graph's label."""
+
+    def saliency(self, graphs: Sequence[Data]) -> list[Tensor]:
+        """For each node the length of the loss gradient at its embedding after the last layer."""
+
+    def feature_gradients(self, graphs: Sequence[Data]) -> list[Tensor]:
+        """The gradient of the loss at the node features, nodes x features."""
+
+    def learn(self, graphs: Sequence[Data], share: float = 1.0) -> list[Tensor]:
+        """Add the gradients of `share` times the loss of these graphs to those of the step.
+
+        Returns what `feature_gradients` does, at no extra pass, but with the dropout of this pass. A step may learn
+        several times; the optimizer moves once, when the step has ended.
+        """
+
+
+class StepAugmenter(Augmenter):
+    """An augmenter that acts inside each training step and may look at the model: at saliencies, say, or gradients.
+
+    In each step `draw` is called for everything random (it may return a generator made from `rng`), then `step`, which
+    makes graphs and gives them to `view.learn`, once or several times. Labels are read from the graphs' `y`.
+    """
+
+    when: ClassVar[Literal["offline", "epoch", "batch"]] = "batch"
+
+    @abstractmethod
+    def step(self, view: TrainingView, graphs: Sequence[Data], drawn: Any) -> None:
+        """One step on the trial's labeled graphs, which stay as they are; all randomness is in `drawn`."""
 
 
 def count_classes(graphs: Sequence[Data]) -> int:

@@ -173,6 +173,8 @@ def _setting(name: str, hint: Any, default: Any) -> Setting | None:
     kind = type(choices[0]) if choices else hint
     if kind not in (bool, int, float, str):
         return None
+    if kind is float and type(default) is int:  # `p: float = 1` and `p=1.0` are one value, and one key
+        default = float(default)
     bounds = next((e for e in extras if isinstance(e, Within)), None)
     tune = next((e for e in extras if isinstance(e, Tune)), None)
     return Setting(name, kind, default, choices, bounds, tune, optional)

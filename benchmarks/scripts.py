@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 
+from augmenters.base import SharedParts
 from bench.learning.problem import Engine, Fitted, Problem
 from bench.registry import UserError
 
@@ -21,7 +22,7 @@ def call(main: Callable[[], None]) -> None:
 
 def fit(engine: Engine, problem: Problem) -> Fitted:
     """One trial with all that it needs made anew; what fails is raised."""
-    result = engine.fit([replace(problem, shared={})])[0]
+    result = engine.fit([replace(problem, shared=SharedParts())])[0]
     if isinstance(result, Exception):
         raise result
     return result

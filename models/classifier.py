@@ -9,7 +9,7 @@ from torch_geometric.data import Batch
 from bench.registry import Choice
 from models import BACKBONES, READOUTS
 from models.backbones import Backbone
-from models.readouts import Readout
+from models.readouts import Pooled, Readout
 
 
 class GraphClassifier(nn.Module):
@@ -17,18 +17,26 @@ class GraphClassifier(nn.Module):
 
     def __init__(self, backbone: Backbone, readout: Readout, num_classes: int) -> None:
         super().__init__()
-        width = backbone.out_channels
+        width = readout.out_channels
         self.backbone, self.readout = backbone, readout
         self.head = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, num_classes))
 
+    def nodes(self, batch: Batch) -> Tensor:
+        """Node embeddings after the last layer of the backbone."""
+        embeddings: Tensor = self.backbone(batch.x, batch.edge_index, batch.get("edge_weight"))
+        return embeddings
+
+    def pool(self, nodes: Tensor, batch: Batch) -> Pooled:
+        """What the readout makes of node embeddings: one row per graph, and its auxiliary loss if it has one."""
+        made = self.readout(nodes, batch.edge_index, batch.get("edge_weight"), batch.batch, batch.num_graphs)
+        return made if isinstance(made, Pooled) else Pooled(made)
+
     def embed(self, batch: Batch) -> Tensor:
-        """One row a graph, after the readout."""
-        nodes = self.backbone(batch.x, batch.edge_index, batch.get("edge_weight"))
-        pooled: Tensor = self.readout(nodes, batch.batch, batch.num_graphs)
-        return pooled
+        """One row per graph, after the readout."""
+        return self.pool(self.nodes(batch), batch).rows
 
     def forward(self, batch: Batch) -> Tensor:
-        """Logits, one row a graph."""
+        """Logits, one row per graph."""
         logits: Tensor = self.head(self.embed(batch))
         return logits
 
@@ -36,9 +44,8 @@ class GraphClassifier(nn.Module):
 def build_classifier(
     backbone: str | Choice, readout: str | Choice, in_channels: int, num_classes: int, seed: int
 ) -> GraphClassifier:
-    """A freshly initialised classifier whose weights depend on the seed alone, not on the global generator."""
+    """A freshly initialized classifier whose weights depend on the seed alone, not on the global generator."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return GraphClassifier(
-            BACKBONES.create(backbone, in_channels=in_channels), READOUTS.create(readout), num_classes
-        )
+        body = BACKBONES.create(backbone, in_channels=in_channels)
+        return GraphClassifier(body, READOUTS.create(readout, in_channels=body.out_channels), num_classes)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -26,14 +27,31 @@ def diverged(value: float, epoch: int) -> Diverged:
     return Diverged(f"the training loss is {value} at epoch {epoch + 1}; lower the learning rate or check the features")
 
 
+class TrainingStep(Protocol):
+    """One optimizer step: it leaves gradients with the model and says what the loss was."""
+
+    def backward(self, model: GraphClassifier) -> float: ...
+
+
 @dataclass(frozen=True)
 class Step:
-    """What one optimiser step sees: graphs, their label distributions, how much each counts."""
+    """A step on graphs with their label distributions and how much each counts."""
 
     batch: Batch
     targets: Tensor
     weights: Tensor
     mix: Mix | None = None
+
+    def backward(self, model: GraphClassifier) -> float:
+        pooled, targets = model.pool(model.nodes(self.batch), self.batch), self.targets
+        embeddings = pooled.rows
+        if self.mix is not None:
+            embeddings, targets = self.mix(embeddings, targets)
+        loss = soft_cross_entropy(model.head(embeddings), targets, self.weights)
+        if pooled.loss is not None:
+            loss = loss + pooled.loss
+        loss.backward()
+        return loss.item()
 
 
 def soft_cross_entropy(logits: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
@@ -62,25 +80,20 @@ def one_thread() -> Iterator[None]:
 
 def fit(
     model: GraphClassifier,
-    steps: Iterable[Step],
+    steps: Iterable[TrainingStep],
     lr: float,
     weight_decay: float = 0.0,
     after_epoch: Callable[[int, float], None] | None = None,
 ) -> None:
-    """Take one optimiser step for each element of `steps`."""
-    optimiser = torch.optim.Adam(model.parameters(), lr=lr, weight_decay=weight_decay)
+    """Take one optimizer step for each element of `steps`."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr, weight_decay=weight_decay)
     for epoch, step in enumerate(steps):
         model.train()
-        optimiser.zero_grad()
-        embeddings, targets = model.embed(step.batch), step.targets
-        if step.mix is not None:
-            embeddings, targets = step.mix(embeddings, targets)
-        loss = soft_cross_entropy(model.head(embeddings), targets, step.weights)
-        value = loss.item()
+        optimizer.zero_grad()
+        value = step.backward(model)
         if not math.isfinite(value):
             raise diverged(value, epoch)
-        loss.backward()
-        optimiser.step()
+        optimizer.step()
         if after_epoch is not None:
             after_epoch(epoch, value)
 
@@ -90,7 +103,7 @@ def fit(
 def predict(
     model: GraphClassifier, graphs: Sequence[Data], device: str | torch.device = "cpu", size: int = 256
 ) -> Tensor:
-    """Class probabilities, one row a graph, with the model in evaluation mode."""
+    """Class probabilities, one row per graph, with the model in evaluation mode."""
     model.eval()
     rows = [
         model(Batch.from_data_list(list(graphs[i : i + size])).to(device)).softmax(dim=1).cpu()
@@ -106,6 +119,18 @@ def predict(
     return found
 
 
+@dataclass(frozen=True)
+class TrainedNetwork:
+    """A trained classifier and the device that it lies on; the harness knows it as a predictor."""
+
+    model: GraphClassifier
+    device: str = "cpu"
+
+    def probabilities(self, graphs: Sequence[Data]) -> Tensor:
+        """One row per graph; columns are classes."""
+        return predict(self.model, graphs, self.device)
+
+
 @one_thread()
 def class_probabilities(
     graphs: Sequence[Data],
@@ -117,7 +142,7 @@ def class_probabilities(
     readout: str | Choice = "mean",
     lr: float = 0.01,
 ) -> Tensor:
-    """Train a fresh classifier on hard-labelled graphs and return what it then thinks of the same graphs."""
+    """Train a fresh classifier on hard-labeled graphs and return what it then thinks of the same graphs."""
     model = build_classifier(backbone, readout, graphs[0].num_node_features, num_classes, seed)
     batch = Batch.from_data_list(list(graphs))
     targets = torch.nn.functional.one_hot(batch.y, num_classes).to(torch.float32)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from bench.protocol.training import base_preset
 from bench.registry import UserError
 from tables.formats import escape as markdown_escape
 from tables.formats import pipe_table
@@ -19,6 +21,7 @@ from tables.wording import signed
 
 _QUANTILE = 1.959963984540054  # of the normal distribution, two-sided 95 %
 HEADS = ("Table", "Row", "Dataset", "k", "Ours", "Paper", "Diff.", "±", "Verdict")
+COMPARABLE = ("paper", "standard")  # trainings that may be judged against the paper
 WITHIN, OUTSIDE, OPEN = "within", "outside", "too few"
 
 
@@ -142,10 +145,23 @@ def compare(index: Index, request: Request, tables: Iterable[str] = ()) -> Compa
             "run one of its grids, such as: bench run --grid 10labelrate"
         )
     cells = [index.cells[key] for key in chosen.values() if key is not None]
+    if "preset" not in request.pick.where:
+        _refuse_other_trainings(cells)
     conditions = [f"features: {', '.join(sorted({str(c['features']) for c in cells}))}"]
     conditions.append(f"splits: {', '.join(sorted({str(c['splits']) for c in cells}))}")
     conditions.append(f"training: {', '.join(sorted({preset_of(c) for c in cells}))}")
     return Comparison(tuple(lines), len(chosen_numbers) - len(lines), settings, (*conditions, *mixed))
+
+
+def _refuse_other_trainings(cells: Iterable[Mapping[str, Any]]) -> None:
+    """A training that was changed is not the paper's, whatever it came out of."""
+    names = {base_preset(c["training.preset"]) if c["tuned"] else str(c["training.preset"]) for c in cells}
+    other = sorted(names - set(COMPARABLE))
+    if other:
+        raise NothingToCompare(
+            f"the training {other[0]} is not the paper's; compare with --preset {COMPARABLE[0]} or --preset "
+            f"{COMPARABLE[1]}, or ask for this one with --preset {other[0]}"
+        )
 
 
 def contradiction_words(found: Contradiction) -> str:

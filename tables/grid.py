@@ -63,6 +63,7 @@ class Context:
     training: tuple[str, ...]
     planned: tuple[int, ...]
     mixed: tuple[str, ...] = ()
+    validation: bool = False  # whether labels of the validation part chose an epoch
 
 
 @dataclass(frozen=True)
@@ -136,22 +137,20 @@ def _custom(there: set[Coordinate], beyond: set[Coordinate]) -> Iterable[TableSp
     """Cells that no specification of the paper names, with plain training beside them."""
     if not beyond:
         raise UserError("every cell is in one of the paper's tables; leave out the name 'custom'")
-    plain = {reference_of(place, there) for place in beyond}
+    plain = {reference_of(place) for place in beyond}
     caption = f"{MEASURE} by method, dataset and number of labeled graphs per class (k)."
     return generic(CUSTOM, beyond | (plain & there), caption)
 
 
-def reference_of(place: Coordinate, there: Iterable[Coordinate]) -> Coordinate:
-    """Plain training on the same backbone: with the same readout where that was run, else with the mean."""
-    same = replace(place, augmenter="none")
-    return same if same in there else replace(same, readout="mean")
+def reference_of(place: Coordinate) -> Coordinate:
+    """Plain training of the same model: with another readout or backbone, a difference would not be the method's."""
+    return replace(place, augmenter="none")
 
 
 def fill(index: Index, spec: TableSpec, request: Request) -> Grid:
     """Look up every number of a table, compare it with plain training, and mark it."""
-    there = set(index.coordinates(request.settings))
     wanted = dict.fromkeys(spec.coordinates())
-    wanted |= dict.fromkeys(reference_of(place, there) for place in spec.coordinates())
+    wanted |= dict.fromkeys(reference_of(place) for place in spec.coordinates())
     chosen = {name: index.choose(wanted, name, request.pick) for name in request.settings}
     keys = [key for found in chosen.values() for key in found.values()]
     mixed = index.check_agreement(keys, request.pick)
@@ -162,7 +161,7 @@ def fill(index: Index, spec: TableSpec, request: Request) -> Grid:
         lines = []
         for row in group:
             for settings in kinds:
-                entries = (_entry(index, row.at(c), settings, chosen[settings], request, there) for c in spec.columns)
+                entries = (_entry(index, row.at(c), settings, chosen[settings], request) for c in spec.columns)
                 name = row.name if settings == "default" or len(kinds) == 1 else f"{row.name} ({settings})"
                 lines.append(Line(row, name, settings, tuple(entries)))
         groups.append(tuple(lines))
@@ -180,9 +179,8 @@ def _entry(
     settings: str,
     chosen: dict[Coordinate, str | None],
     request: Request,
-    there: Iterable[Coordinate],
 ) -> Entry:
-    results, key, reference = index.results, chosen[place], reference_of(place, there)
+    results, key, reference = index.results, chosen[place], reference_of(place)
     done = results.done(key)
     values = results.values(key, request.metric)
     difference, against = None, chosen[reference]
@@ -268,4 +266,5 @@ def _context(index: Index, keys: Iterable[str | None], mixed: Sequence[str]) -> 
         tuple(training),
         tuple(sorted({index.results.planned_trials(key) for key in held})),
         tuple(mixed),
+        any(c["training.select"] == "best-val" for c in cells),
     )

@@ -165,7 +165,7 @@ def _cells(index: Index, request: Request) -> list[dict[str, Any]]:
     found = []
     for settings in request.settings:
         there = set(index.coordinates([settings]))
-        wanted = sorted({*there, *(reference_of(place, there) for place in there)})
+        wanted = sorted({*there, *(reference_of(place) for place in there)})
         chosen = index.choose(wanted, settings, request.pick)
         for place in sorted(there):
             if chosen[place] is not None:
@@ -181,7 +181,7 @@ def _cell(
     chosen: Mapping[Coordinate, str | None],
     there: set[Coordinate],
 ) -> dict[str, Any]:
-    key, reference, results = chosen[place], reference_of(place, there), index.results
+    key, reference, results = chosen[place], reference_of(place), index.results
     values, done, cell = results.values(key, request.metric), results.done(key), index.cells[str(key)]
     entry = Entry(place, settings, key, summary(values), results.planned_trials(key))
     difference, against = None, chosen[reference]

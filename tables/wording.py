@@ -113,6 +113,8 @@ def conditions(grid: Grid) -> list[str]:
         found.append(f"Node features: {', '.join(_FEATURES.get(name, name) for name in context.features)}.")
     if context.training:
         found.append(f"Training: {', '.join(context.training)}.")
+    if context.validation:
+        found.append("The epoch was chosen on the fold's validation part: its labels were used beyond the k per class.")
     return found
 
 
@@ -133,7 +135,7 @@ def notes(grid: Grid, kind: str = "values") -> list[str]:
     if kind == "values":
         found += _mark_notes(grid)
     elif kind == "differences":
-        found.append(f"Reference ({REFERENCE}): plain training, same backbone (same readout if run, else the mean).")
+        found.append(f"Reference ({REFERENCE}): plain training of the same model; {ABSENT} where that was not run.")
         if any(entry.sign for entry in grid.entries):
             found.append("*: p < 0.05, Wilcoxon signed-rank over the trials, Holm's correction over the methods.")
     if OWN_SPLITS in grid.context.splits:

@@ -14,7 +14,7 @@ from bench.checking.cases import Case
 from bench.checking.comparing import brief, sorted_edges
 from bench.checking.contract import BrokenError, DoesNotApplyError, holds, holds_for_each_graph, looked_at
 from bench.checking.subject import Subject
-from bench.learning.reference import bare_graphs
+from bench.learning.steps import bare_graphs
 
 TOLERANCE = 1e-4  # of a label's mass
 

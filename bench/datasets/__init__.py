@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from bench.datasets.catalogue import DATASETS
-from bench.datasets.loading import cheap_info, load_dataset, resolve_dataset
+from bench.datasets.loading import cheap_info, is_weighted, load_dataset, resolve_dataset
 
-__all__ = ["DATASETS", "cheap_info", "load_dataset", "resolve_dataset"]
+__all__ = ["DATASETS", "cheap_info", "is_weighted", "load_dataset", "resolve_dataset"]

@@ -28,7 +28,7 @@ class Digits(Dataset):
         self.threshold = threshold
 
     def info(self, root: Path) -> DatasetInfo:
-        return DatasetInfo("digits", True, True, 1797, 10)
+        return DatasetInfo("digits", True, True, 1797, 10, weighted=False)
 
     def load(self, root: Path) -> Sequence[Data]:
         from sklearn.datasets import load_digits

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from bench.datasets.loading import cheap_info
 from bench.datasets.split_files import split_file
 from bench.datasets.tu_files import digest
 from bench.registry import UserError
+from bench.temporary import scratch_folder
 
 if TYPE_CHECKING:
     import aiohttp
@@ -48,8 +48,8 @@ def fetch(
     if cheap_info(name, root).present:
         yield Brought(name, "unchanged", "already there")
     else:
-        with tempfile.TemporaryDirectory(prefix="augbench-") as temporary:
-            archive = Path(temporary) / f"{name}.zip"
+        with scratch_folder("augbench") as temporary:
+            archive = temporary / f"{name}.zip"
             _download(f"{(tu_url or _collection_url()).rstrip('/')}/{quote(name)}.zip", archive, silence)
             brought = bring_dataset(root, lambda staging: _unpack_checked(archive, staging), expected=name)
             known = "checksum right" if name in TU_CHECKSUMS else "no checksum known, only its form was checked"
@@ -75,8 +75,8 @@ def _fetch_splits(family: str, dataset: str, root: Path, base: str, silence: flo
     place = split_file(root, family, dataset)
     if place.is_file():
         return bring_splits(place, root, family)
-    with tempfile.TemporaryDirectory(prefix="augbench-") as temporary:
-        target = Path(temporary) / place.name
+    with scratch_folder("augbench") as temporary:
+        target = temporary / place.name
         _download(f"{base.rstrip('/')}/{family}/{quote(place.name)}", target, silence)
         return bring_splits(target, root, family)
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import hashlib
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from bench.datasets.loading import load_dataset, resolve_dataset
+from bench.datasets.notes import kept_note, write_note
 from bench.datasets.paths import tu_folder
-from bench.datasets.tu import is_processed
-from bench.sources import source_stamp
-
-NOTE = "fingerprint.txt"  # beside PyG's processed files: it goes when they go
 
 
 def fingerprint(spec: str, root: Path) -> str:
@@ -19,23 +17,15 @@ def fingerprint(spec: str, root: Path) -> str:
     known = known_fingerprint(spec, root)
     if known is None:
         known = load_dataset(spec, root).fingerprint
-        _write_note(spec, root, known)
+        _keep(spec, root)
     return known
 
 
 def known_fingerprint(spec: str, root: Path) -> str | None:
-    """The noted fingerprint, if the note is as new as the data and as the code that reads it."""
+    """The noted fingerprint, if the text files say what they said then and the code that reads them is the same."""
     folder = _folder(spec, root)
-    if folder is None or not is_processed(folder):
-        return None
-    note, processed = folder / "processed" / NOTE, folder / "processed" / "pre_filter.pt"
-    try:
-        if note.stat().st_mtime_ns < processed.stat().st_mtime_ns:
-            return None
-        stamp, noted = note.read_text(encoding="utf-8").split()
-    except (OSError, ValueError):  # not noted yet, or not by us
-        return None
-    return noted if stamp == source_stamp("bench.datasets") else None
+    note = None if folder is None else kept_note(folder)
+    return note.fingerprint if note is not None and note.code == _code() else None
 
 
 def _folder(spec: str, root: Path) -> Path | None:
@@ -44,15 +34,20 @@ def _folder(spec: str, root: Path) -> Path | None:
     return tu_folder(root, choice.name) if choice.name == choice.label and ":" not in choice.name else None
 
 
-def _write_note(spec: str, root: Path, fingerprint: str) -> None:
-    """In one step; a data root that cannot be written to goes without a note, and only planning is slower."""
+def _keep(spec: str, root: Path) -> None:
+    """Note the fingerprint of what is loaded, if the files have not changed since."""
     folder = _folder(spec, root)
-    if folder is None or not is_processed(folder):
+    note = None if folder is None else kept_note(folder)
+    if folder is None or note is None:
         return
-    try:
-        handle, name = tempfile.mkstemp(dir=folder / "processed", prefix=".fingerprint")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(f"{source_stamp('bench.datasets')} {fingerprint}\n")
-        os.replace(name, folder / "processed" / NOTE)
-    except OSError:
-        return
+    current = load_dataset(spec, root)  # loaded again if the files changed after the note was looked at
+    write_note(replace(note, fingerprint=current.fingerprint, code=_code()), folder / "processed")
+
+
+@lru_cache(maxsize=1)
+def _code() -> str:
+    """A hash of the code that reads and cleans graphs."""
+    digest = hashlib.blake2b(digest_size=8)
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

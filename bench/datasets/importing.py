@@ -5,9 +5,6 @@ from __future__ import annotations
 import filecmp
 import hashlib
 import os
-import shutil
-import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,11 +13,13 @@ from typing import Literal
 
 from bench.datasets.archives import copy_folder, find_tu_folder, unpack
 from bench.datasets.loading import cheap_info, forget_loaded
-from bench.datasets.paths import tu_file, tu_folder
+from bench.datasets.notes import raw_files
+from bench.datasets.paths import tu_folder
 from bench.datasets.split_files import LARGEST_FILE, SUFFIX, dataset_of_file, read_folds, split_file
 from bench.datasets.tu import read_graphs
-from bench.datasets.tu_files import USED, validate
+from bench.datasets.tu_files import validate
 from bench.registry import UserError
+from bench.temporary import scratch_folder
 
 # sha256 of Errica et al.'s files: diningphil/gnn-comparison, folder data_splits.
 CHECKSUMS = {
@@ -34,9 +33,8 @@ CHECKSUMS = {
     ("COLLABORATIVE_DEGREE", "IMDB-MULTI"): "f4a59c65f15096a9449e4e1c4bba6ce4e364bd025b05486d5183b63ead1ccb92",
     ("COLLABORATIVE_DEGREE", "REDDIT-MULTI-5K"): "b59b740df2acd7e8518ee56a8c298810ae0bfca7a8da04077bc549b8ba7ba583",
 }
-_STAGING = ".incoming-"
+_STAGING = ".incoming"
 _DEEPEST = 4  # how far below a given folder things are looked for
-_ABANDONED = 24 * 3600.0  # seconds after which a staging folder belongs to nobody
 
 Outcome = Literal["new", "unchanged", "replaced"]
 
@@ -98,7 +96,7 @@ def bring_dataset(root: Path, stage: Callable[[Path], str], expected: str | None
         staged, place = staging / name, tu_folder(root, name)
         validate(staged / "raw", name)
         with FileLock(place.parent / f".{name}.lock"):
-            if _same_files(staged / "raw", place / "raw", name):
+            if _same_files(staged, place):
                 return Brought(name, "unchanged", "the same files are already there")
             graphs = len(read_graphs(staged))
             outcome: Outcome = "replaced" if place.exists() else "new"
@@ -142,11 +140,12 @@ def bring_splits(path: Path, root: Path, family: str | None = None) -> Brought:
     return Brought(what, outcome, detail)
 
 
-def _same_files(one: Path, other: Path, name: str) -> bool:
-    pairs = [(tu_file(one, name, kind), tu_file(other, name, kind)) for kind in USED]
-    if any(a.is_file() != b.is_file() for a, b in pairs):
-        return False
-    return all(filecmp.cmp(a, b, shallow=False) for a, b in pairs if a.is_file())
+def _same_files(one: Path, other: Path) -> bool:
+    """Whether two folders of a set hold the same text, byte for byte."""
+    first, second = raw_files(one), raw_files(other)
+    return first.keys() == second.keys() and all(
+        filecmp.cmp(first[name], second[name], shallow=False) for name in first
+    )
 
 
 @contextmanager
@@ -154,10 +153,7 @@ def _staging(parent: Path) -> Iterator[Path]:
     """A folder on the same disk as the final place, gone afterwards whatever happens."""
     try:
         parent.mkdir(parents=True, exist_ok=True)
-        for left in parent.glob(f"{_STAGING}*"):
-            if time.time() - left.stat().st_mtime > _ABANDONED:
-                shutil.rmtree(left, ignore_errors=True)
-        with tempfile.TemporaryDirectory(prefix=_STAGING, dir=parent) as staging:
-            yield Path(staging)
+        with scratch_folder(_STAGING, parent) as staging:
+            yield staging
     except OSError as error:
         raise UserError(f"cannot write to the data root at {parent} ({error}); choose another with --data") from error

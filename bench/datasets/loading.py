@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from pathlib import Path
 
 from bench.datasets.base import Dataset, DatasetInfo, GraphSet
@@ -9,7 +10,7 @@ from bench.datasets.catalogue import DATASETS, OTHER_TU_SETS
 from bench.datasets.paths import plain_name
 from bench.registry import Choice, UserError, split_spec, unknown
 
-_loaded: dict[tuple[str, Path], GraphSet] = {}
+_loaded: dict[tuple[str, Path], tuple[Hashable, GraphSet]] = {}
 
 
 def resolve_dataset(spec: str, root: Path) -> Choice:
@@ -43,12 +44,22 @@ def cheap_info(spec: str, root: Path) -> DatasetInfo:
 
 
 def load_dataset(spec: str, root: Path) -> GraphSet:
-    """A dataset in memory. It is read from the data root or made on the spot, never downloaded."""
+    """A dataset in memory, read from the data root or made on the spot, never downloaded.
+
+    It is loaded once per process, and again when its files change.
+    """
     choice = resolve_dataset(spec, root)
-    key = (choice.label, root)
-    if key not in _loaded:
-        _loaded[key] = GraphSet.from_graphs(choice.label, _make(choice).load(root))
-    return _loaded[key]
+    key, dataset = (choice.label, root), _make(choice)
+    state = dataset.state(root)
+    if key not in _loaded or _loaded[key][0] != state:
+        _loaded[key] = state, GraphSet.from_graphs(choice.label, dataset.load(root))
+    return _loaded[key][1]
+
+
+def is_weighted(spec: str, root: Path) -> bool:
+    """Whether a dataset's edges have weights; only somebody's own dataset must be loaded to know it."""
+    known = cheap_info(spec, root).weighted
+    return load_dataset(spec, root).weighted if known is None else known
 
 
 def forget_loaded() -> None:

@@ -42,7 +42,7 @@ class Synthetic(Dataset):
         self.graphs, self.nodes, self.degree, self.seed = graphs, nodes, degree, seed
 
     def info(self, root: Path) -> DatasetInfo:
-        return DatasetInfo("synthetic", True, False, self.graphs, len(FAMILIES))
+        return DatasetInfo("synthetic", True, False, self.graphs, len(FAMILIES), weighted=False)
 
     def load(self, root: Path) -> Sequence[Data]:
         return [self._graph(number) for number in range(self.graphs)]

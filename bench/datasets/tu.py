@@ -6,16 +6,18 @@ import errno
 import os
 import pickle
 import shutil
-import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.datasets.base import Dataset, DatasetInfo
 from bench.datasets.catalogue import PAPER_SETS
+from bench.datasets.notes import kept_note, new_note, raw_files, raw_states, stamp_of, write_note
 from bench.datasets.paths import plain_name, tu_file, tu_folder
 from bench.datasets.tu_files import is_complete, summary, validate
 from bench.registry import UserError
+from bench.temporary import scratch_folder
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -33,8 +35,9 @@ class TUCollection(Dataset):
     def info(self, root: Path) -> DatasetInfo:
         raw = tu_folder(root, self.name) / "raw"
         if not is_complete(raw, self.name):
-            return DatasetInfo(self.name, False, PAPER_SETS.get(self.name))
-        return DatasetInfo(self.name, True, tu_file(raw, self.name, "node_labels").is_file(), *summary(raw, self.name))
+            return DatasetInfo(self.name, False, PAPER_SETS.get(self.name), weighted=False)
+        labels = tu_file(raw, self.name, "node_labels").is_file()
+        return DatasetInfo(self.name, True, labels, *summary(raw, self.name), weighted=False)
 
     def load(self, root: Path) -> Sequence[Data]:
         folder = tu_folder(root, plain_name(self.name, "dataset"))
@@ -45,9 +48,16 @@ class TUCollection(Dataset):
             )
         return read_graphs(folder)
 
+    def state(self, root: Path) -> Hashable:
+        files = raw_files(tu_folder(root, plain_name(self.name, "dataset")))
+        try:
+            return tuple((name, stamp_of(path)) for name, path in files.items())
+        except OSError:  # it is being replaced: what is loaded now is loaded again next time
+            return None
+
 
 def read_graphs(folder: Path) -> list[Data]:
-    """The graphs of a set's folder. PyG's reading of the text is kept in `processed`, made anew when it is older."""
+    """The graphs of a set's folder. PyG's reading of the text is kept in `processed`, as long as it belongs to it."""
     from filelock import FileLock
 
     kept = _kept(folder)
@@ -60,21 +70,13 @@ def read_graphs(folder: Path) -> list[Data]:
     except OSError as error:
         if error.errno not in _UNWRITABLE:
             raise
-        with tempfile.TemporaryDirectory(prefix="augbench-") as temporary:
-            return _make(folder, Path(temporary))
-
-
-def is_processed(folder: Path) -> bool:
-    last_written = folder / "processed" / "pre_filter.pt"  # PyG writes it after the data: a sign that it got there
-    if not last_written.is_file():
-        return False
-    made = last_written.stat().st_mtime_ns
-    return all(path.stat().st_mtime_ns <= made for path in (folder / "raw").glob(f"{folder.name}_*.txt"))
+        with scratch_folder("augbench") as temporary:
+            return _make(folder, temporary)
 
 
 def _kept(folder: Path) -> list[Data] | None:
     """The reading that is kept, or nothing where there is none, or none that fits; then the text is read again."""
-    if not is_processed(folder):
+    if kept_note(folder) is None:
         return None
     try:
         return _load(folder / "processed")
@@ -87,9 +89,11 @@ def _kept(folder: Path) -> list[Data] | None:
 def _keep(folder: Path) -> list[Data]:
     """Read the text and put the reading in its place in one step, whatever was there."""
     place = folder / "processed"
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
-        made = Path(temporary) / "processed"
+    with scratch_folder(f".{folder.name}", folder.parent) as temporary:
+        made = temporary / "processed"
+        at, raw = time.time_ns(), raw_states(folder)
         graphs = _make(folder, made)
+        write_note(new_note(raw, made, at), made)
         if place.is_symlink():
             place.unlink()
         shutil.rmtree(place, ignore_errors=True)

@@ -54,7 +54,8 @@ def estimated_peak(problem: Problem, engine: str) -> int:
     """Bytes that training a trial needs at most beside what its process holds; rather too much than too little."""
     from augmenters.gdm import GDM
 
-    augmenter, settings = problem.augmenter, problem.backbone.settings
+    augmenter, backbone = problem.augmenter, problem.backbone
+    settings = backbone.settings if backbone else {}
     sizes = np.sort([int(graph.num_nodes or 0) for graph in problem.graphs]).astype(np.float64)
     edges = sum(graph.num_edges for graph in problem.graphs)
     layers, width, dropout = (float(settings.get(name) or usual) for name, usual in USUAL.items())
@@ -68,12 +69,12 @@ def estimated_peak(problem: Problem, engine: str) -> int:
         if isinstance(augmenter, GDM):
             decoding = PER_DECODED_PAIR * sizes[-1] ** 2
             # Without attention the fast engine holds nearly complete graphs by the pairs that they lack.
-            every_pair = engine != "fast" or problem.backbone.name == "gat"
+            every_pair = engine != "fast" or (backbone is not None and backbone.name == "gat")
             entries += generated * (larger @ (sizes**2 if every_pair else 2 * sizes))
         else:
             entries *= 2
     row = 4 * width
-    each = 1 + (problem.backbone.name == "gin") + (dropout > 0)  # GIN has a second map, dropout a mask
+    each = 1 + (backbone is not None and backbone.name == "gin") + (dropout > 0)  # GIN has a second map, dropout a mask
     tables = (layers * each + ROWS_BESIDE_LAYERS) * nodes * row
     per_entry = PER_CHANGING_ENTRY if augmenter.when == "epoch" else PER_ENTRY
     if engine != "fast":  # autograd keeps messages of every layer
@@ -122,8 +123,8 @@ def room_for(problem: Problem, budget: int | None, engine: str) -> Iterator[None
         raise UserError(
             f"this trial ({len(problem.graphs)} graphs, the largest with "
             f"{max(int(graph.num_nodes or 0) for graph in problem.graphs)} nodes, {type(problem.augmenter).__name__}, "
-            f"{problem.backbone.label}) needs about {shown(resident + needed)}, more than the {shown(budget)} of "
-            "--memory; allow more, or take a smaller k or width"
+            f"{problem.backbone or 'no network'}) needs about {shown(resident + needed)}, more than the "
+            f"{shown(budget)} of --memory; allow more, or take a smaller k or width"
         )
     more = needed + max(0, resident - WORKER)
     with _claimed(_CLAIMS, more):

@@ -11,22 +11,25 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.metrics import f1_score, recall_score
 from torch_geometric.data import Data
 
 from augmenters import AUGMENTERS
+from augmenters.base import SharedParts
 from bench.datasets import load_dataset
 from bench.execution.memory import room_for
 from bench.learning.augmentation import Stopwatch
-from bench.learning.problem import Engine, Fitted, Problem
+from bench.learning.isolation import own_copy
+from bench.learning.learner import create_learner, predictions
+from bench.learning.problem import Engine, Predictor, Problem
 from bench.plan.cells import Cell, Trial
 from bench.protocol.budgets import labelled_graphs
 from bench.protocol.features import Featuriser
+from bench.protocol.metrics import Scores, scores
 from bench.protocol.seeds import TrialSeeds
 from bench.protocol.splits import Splits, load_splits
 from bench.registry import UserError
 from bench.results.records import TrialRecord
-from models.fit import Diverged, predict
+from models.fit import Diverged
 
 
 @dataclass
@@ -38,7 +41,7 @@ class TrialRunner:
     device: str = "cpu"
     memory: int | None = None  # bytes that trials may take, together with those of other workers
     _splits: dict[tuple[str, str], Splits] = field(default_factory=dict)
-    _shared: tuple[Any, dict[str, Any]] = ((), {})
+    _shared: tuple[Any, SharedParts] = field(default_factory=lambda: ((), SharedParts()))
 
     def run(self, jobs: Iterable[tuple[Cell, Trial]]) -> list[TrialRecord]:
         """One record per trial, whatever happens to it."""
@@ -59,30 +62,29 @@ class TrialRunner:
 
     def _measure(self, cell: Cell, trial: Trial) -> TrialRecord:
         problem, test = self.problem(cell, trial)
+        learner = create_learner(cell.learner, self.engine)
         with room_for(problem, self.memory, self.engine.name):
-            fitted = self.engine.fit([problem])[0]
-        if isinstance(fitted, Exception):
-            raise fitted
+            fitted = learner.fit(problem)
         watch = Stopwatch()
-        scores = evaluate(fitted, test, self.device)
+        scored = evaluate(fitted.predictor, test, problem.num_classes)
         watch.lap("evaluate")
         return TrialRecord(
             cell.key,
             trial.fold,
             trial.repeat,
             "done",
-            accuracy=scores["accuracy"],
-            balanced_accuracy=scores["balanced_accuracy"],
-            macro_f1=scores["macro_f1"],
+            **scored,
             loss=fitted.loss,
             labels=len(problem.graphs),
+            engine=fitted.engine,
+            handed_over=fitted.handed_over,
             seconds={part: round(s, 4) for part, s in (fitted.seconds | watch.seconds).items()},
             generated=fitted.generated,
             curve=[[epoch, float(f"{loss:.5g}")] for epoch, loss in fitted.curve],
         )
 
     def problem(self, cell: Cell, trial: Trial) -> tuple[Problem, list[Data]]:
-        """The trial as the engine sees it and, apart from it, the test graphs."""
+        """The trial as a learner sees it, with graphs of its own, and, apart from it, the test graphs."""
         data = load_dataset(cell.dataset, self.data_root)
         self._check_data(cell, data.fingerprint)
         splits = self._splits_of(cell, data.labels)
@@ -91,12 +93,10 @@ class TrialRunner:
         chosen = labelled_graphs(data.labels, fold.train, cell.k, seeds)
         validation = fold.validation if cell.training.select == "best-val" else ()
         backbone, readout = cell.part_label("backbone"), cell.part_label("readout")
-        assert cell.backbone and cell.readout
+        where = (cell.dataset, cell.features, cell.splits, cell.k, cell.training, trial, cell.learner.label)
         problem = Problem(
-            graphs=[featurise(data.graphs[i]) for i in chosen],
+            graphs=[own_copy(featurise(data.graphs[i])) for i in chosen],
             num_classes=data.num_classes,
-            backbone=cell.backbone,
-            readout=cell.readout,
             augmenter=AUGMENTERS.create(cell.augmenter),
             training=cell.training,
             init_seed=seeds.init(backbone, readout),
@@ -104,9 +104,11 @@ class TrialRunner:
             pretrain_seed=seeds.pretrain(backbone, readout),
             shared_seed=seeds.shared,
             featurise=featurise,
-            validation=[featurise(data.graphs[i]) for i in validation],
+            backbone=cell.backbone,
+            readout=cell.readout,
+            validation=[own_copy(featurise(data.graphs[i])) for i in validation],
             device=self.device,
-            shared=self._shared_parts((cell.dataset, cell.features, cell.splits, cell.k, cell.training, trial)),
+            shared=self._shared_parts(where),
         )
         return problem, [featurise(data.graphs[i]) for i in splits.test(trial.fold)]
 
@@ -125,23 +127,17 @@ class TrialRunner:
             self._splits[key] = load_splits(cell.dataset, cell.splits, labels, self.data_root)
         return self._splits[key]
 
-    def _shared_parts(self, owner: Any) -> dict[str, Any]:
+    def _shared_parts(self, owner: Any) -> SharedParts:
         """What the methods of the trial at hand have in common; only one trial's is kept at a time."""
         if self._shared[0] != owner:
-            self._shared = (owner, {})
+            self._shared = (owner, SharedParts())
         return self._shared[1]
 
 
-def evaluate(fitted: Fitted, graphs: Sequence[Data], device: str) -> dict[str, float]:
-    """Accuracy, balanced accuracy and macro F1 on graphs the training never saw."""
+def evaluate(predictor: Predictor, graphs: Sequence[Data], num_classes: int) -> Scores:
+    """Every score on graphs that the training never saw."""
     truth = torch.cat([graph.y for graph in graphs]).numpy()
-    guess = predict(fitted.model, graphs, device).argmax(dim=1).numpy()
-    present = np.unique(truth)  # a class that the test part lacks has no recall
-    return {
-        "accuracy": float(np.mean(truth == guess)),
-        "balanced_accuracy": float(recall_score(truth, guess, labels=present, average="macro", zero_division=0)),
-        "macro_f1": float(f1_score(truth, guess, labels=present, average="macro", zero_division=0)),
-    }
+    return scores(truth, predictions(predictor, graphs, num_classes).argmax(dim=1).numpy(), num_classes)
 
 
 def _one_line(error: Exception) -> str:

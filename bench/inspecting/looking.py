@@ -11,7 +11,7 @@ import numpy as np
 from torch_geometric.data import Data
 
 from augmenters import AUGMENTERS
-from augmenters.base import GraphAugmenter, generator, label_distribution
+from augmenters.base import GraphAugmenter, SharedParts, generator, label_distribution
 from bench.execution.trial import TrialRunner, engines
 from bench.inspecting.shapes import Shape, distances, sampled, shape_of
 from bench.learning.augmentation import generate, make_context
@@ -121,7 +121,7 @@ def timed_generation(problem: Problem) -> tuple[list[Data], dict[str, float], fl
     augmenter = problem.augmenter
     if not isinstance(augmenter, GraphAugmenter):
         raise TypeError(f"{type(augmenter).__name__} makes no graphs")
-    alone = replace(problem, shared={})
+    alone = replace(problem, shared=SharedParts())
     context = make_context(alone)
     start = time.perf_counter()
     made = generate(alone, augmenter, generator(problem.augment_seed), context)

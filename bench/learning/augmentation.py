@@ -4,43 +4,53 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from torch import Tensor
 from torch_geometric.data import Data
 
 from augmenters.base import Context, GraphAugmenter, generator
+from bench.learning.isolation import contents_of, own_copy
 from bench.learning.problem import Augmented, Problem, training_set
 from models.fit import class_probabilities, one_thread
 
+T = TypeVar("T")
+Pretrain = Callable[..., Tensor]
+DEFAULT_NETWORK = ("gcn", "mean")  # what an augmenter pre-trains beside a learner that has no network
 
-def make_context(problem: Problem, pretrain: Callable[..., Tensor] = class_probabilities) -> Context:
-    """The augmenter's view of its trial; pre-training and shared parts are done once and kept with the trial.
 
+def make_context(problem: Problem, pretrain: Pretrain = class_probabilities) -> Context:
+    """The augmenter's view of its trial.
+
+    Pre-training and shared parts are made once and kept with the trial, under all that they depend on. What one method
+    keeps by `share` only methods of the same class see, and everybody is handed a copy.
     `pretrain` is the engine's own way to do what `class_probabilities` does.
     """
+    backbone, readout = problem.backbone or DEFAULT_NETWORK[0], problem.readout or DEFAULT_NETWORK[1]
+    lr, seed, family = problem.training.lr, problem.pretrain_seed, type(problem.augmenter)
 
     def classify(graphs: Sequence[Data], epochs: int) -> Tensor:
-        # Only the trial's own labelled graphs may be asked about, so the answer can be shared between methods.
         if len(graphs) != len(problem.graphs):
-            raise ValueError(f"classify was asked about {len(graphs)} graphs; this trial has {len(problem.graphs)}")
-        key = f"classify:{problem.backbone}:{problem.readout}:{epochs}"
-        if key not in problem.shared:
-            problem.shared[key] = pretrain(
-                graphs,
-                problem.num_classes,
-                epochs=epochs,
-                seed=problem.pretrain_seed,
-                backbone=problem.backbone,
-                readout=problem.readout,
-                lr=problem.training.lr,
+            raise ValueError(
+                f"classify was asked about {len(graphs)} graphs; this trial has {len(problem.graphs)} labeled ones, "
+                "and it answers about all of them"
             )
-        kept: Tensor = problem.shared[key]
-        return kept
 
-    return Context(
-        problem.num_classes, classify, lambda key: generator(problem.shared_seed(key)), shared=problem.shared
-    )
+        def train() -> Tensor:
+            own = [own_copy(graph) for graph in graphs]
+            return pretrain(
+                own, problem.num_classes, epochs=epochs, seed=seed, backbone=backbone, readout=readout, lr=lr
+            )
+
+        settings = (str(backbone), str(readout), epochs, lr, seed)
+        return problem.shared.fetch((pretrain, contents_of(graphs), settings), train)
+
+    def keep(key: str, make: Callable[[], T]) -> T:
+        return problem.shared.fetch((family, contents_of(problem.graphs), key), make)
+
+    return Context(problem.num_classes, classify, lambda key: generator(problem.shared_seed(key)), keep)
 
 
 @one_thread()
@@ -56,6 +66,26 @@ def offline_set(problem: Problem, rng: np.random.Generator, context: Context) ->
     if isinstance(augmenter, GraphAugmenter) and augmenter.when == "offline":
         return training_set(problem, generate(problem, augmenter, rng, context))
     return training_set(problem, list(problem.graphs) if isinstance(augmenter, GraphAugmenter) else [])
+
+
+@dataclass(frozen=True)
+class OfflineData(Augmented):
+    """The training set of a learner that sees its graphs once, and what to report of the generated ones."""
+
+    figures: dict[str, float]
+
+
+def offline_data(problem: Problem) -> OfflineData:
+    """The labeled graphs with what an offline augmenter makes of them: all that a learner without epochs needs."""
+    augmenter = problem.augmenter
+    if not isinstance(augmenter, GraphAugmenter) or augmenter.when != "offline":
+        raise ValueError(
+            f"{type(augmenter).__name__} works during training; only an offline augmenter can be used here"
+        )
+    context = make_context(problem)
+    data = offline_set(problem, generator(problem.augment_seed), context)
+    figures = generated_figures(problem, [density(graph) for graph in data.generated], context)
+    return OfflineData(data.graphs, data.targets, data.weights, data.generated, figures)
 
 
 def density(graph: Data) -> float:

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 
 import torch
 from numpy.random import Generator
-from torch_geometric.data import Batch, Data
+from torch_geometric.data import Data
 
-from augmenters.base import Context, EmbeddingAugmenter, GraphAugmenter, generator
+from augmenters.base import Context, EmbeddingAugmenter, GraphAugmenter, StepAugmenter, generator
 from bench.learning.augmentation import Stopwatch, density, generate, generated_figures, make_context, offline_set
 from bench.learning.problem import Augmented, Fitted, Problem, curve_epochs, training_set
+from bench.learning.steps import AugmentedStep, as_step
 from models.classifier import GraphClassifier
-from models.fit import Mix, Step, fit, one_thread, own_stream, predict
+from models.fit import Mix, Step, TrainedNetwork, TrainingStep, fit, one_thread, own_stream, predict
 
 
 class ReferenceEngine:
@@ -45,15 +46,19 @@ def fit_problem(problem: Problem) -> Fitted:
         fit(model, steps, problem.training.lr, problem.training.weight_decay, keeper)
     watch.lap("train")
     figures = generated_figures(problem, [density(graph) for graph in fixed.generated], context)
-    return Fitted(keeper.chosen(), keeper.loss, figures, watch.seconds, tuple(keeper.curve))
+    predictor = TrainedNetwork(keeper.chosen(), problem.device)
+    curve = tuple(keeper.curve)
+    return Fitted(predictor, keeper.loss, figures, watch.seconds, curve, ReferenceEngine.name)
 
 
-def training_steps(problem: Problem, fixed: Augmented, rng: Generator, context: Context) -> Iterator[Step]:
-    """One full-batch step an epoch; only what changes between epochs is made anew."""
+def training_steps(problem: Problem, fixed: Augmented, rng: Generator, context: Context) -> Iterator[TrainingStep]:
+    """One full-batch step per epoch; only what changes between epochs is made anew."""
     augmenter, step = problem.augmenter, as_step(fixed, problem.device)
     for _ in range(problem.training.epochs):
         if isinstance(augmenter, EmbeddingAugmenter):
             yield Step(step.batch, step.targets, step.weights, bound_mix(augmenter, problem.graphs, rng, context))
+        elif isinstance(augmenter, StepAugmenter):
+            yield in_step(problem, augmenter, rng, context)
         elif isinstance(augmenter, GraphAugmenter) and augmenter.when == "epoch":
             yield as_step(training_set(problem, generate(problem, augmenter, rng, context)), problem.device)
         else:
@@ -66,23 +71,11 @@ def bound_mix(augmenter: EmbeddingAugmenter, graphs: Sequence[Data], rng: Genera
     return lambda embeddings, targets: augmenter.mix(embeddings, targets, drawn)
 
 
-def as_step(data: Augmented, device: str) -> Step:
-    """A training set as one batch on the device."""
-    batch = Batch.from_data_list(bare_graphs(data.graphs)).to(device)
-    return Step(batch, data.targets.to(device), data.weights.to(device))
-
-
-def bare_graphs(graphs: Sequence[Data]) -> list[Data]:
-    """Only what a backbone reads; where one graph has edge weights, the others get ones."""
-    weighted = any(graph.get("edge_weight") is not None for graph in graphs)
-    bare = []
-    for graph in graphs:
-        new = Data(x=graph.x, edge_index=graph.edge_index, num_nodes=graph.num_nodes)
-        if weighted:
-            weight = graph.get("edge_weight")
-            new.edge_weight = torch.ones(graph.num_edges) if weight is None else weight
-        bare.append(new)
-    return bare
+def in_step(problem: Problem, augmenter: StepAugmenter, rng: Generator, context: Context) -> AugmentedStep:
+    """The step that the augmenter takes with this step's draw."""
+    featurise = problem.featurise if augmenter.features == "recompute" else copy.copy
+    drawn = augmenter.draw(problem.graphs, rng, context)
+    return AugmentedStep(augmenter, problem.graphs, drawn, problem.num_classes, problem.device, featurise)
 
 
 class LastEpoch:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from augmenters import AUGMENTERS
-from bench.datasets import cheap_info, load_dataset, resolve_dataset
+from bench.datasets import cheap_info, is_weighted, load_dataset, resolve_dataset
 from bench.datasets.fingerprints import fingerprint
 from bench.learning import LEARNERS
 from bench.plan.cells import PARTS, Cell, Trial
@@ -16,10 +16,10 @@ from bench.plan.grids import Grid
 from bench.plan.identity import DEFAULT_ENGINE, NO_ENGINE, REGISTRIES, current_versions, device_kind
 from bench.plan.plugin_cache import Resolver
 from bench.protocol.features import resolve_features
-from bench.protocol.splits import resolve_splits
+from bench.protocol.splits import resolve_splits, splits_fingerprint
 from bench.protocol.training import Training, preset
 from bench.registry import UserError
-from models import BACKBONES
+from models import BACKBONES, READOUTS
 from tables.specs import Coordinate
 
 
@@ -78,6 +78,7 @@ class _Place:
     features: str
     splits: str
     fingerprint: str
+    folds: str  # fingerprint of the splits
 
 
 @dataclass
@@ -112,7 +113,11 @@ class Planner:
 
     def obstacle(self, at: Coordinate) -> str | None:
         """Why a cell cannot run here, if it cannot."""
-        augmenter = self.resolver.resolve(AUGMENTERS, at.augmenter)
+        learner = self.resolver.resolve(LEARNERS, at.learner)
+        augmenter = self.resolver.resolve(AUGMENTERS, at.augmenter).choice.name
+        network = learner.flags["network"]
+        backbone = self.resolver.resolve(BACKBONES, at.backbone).choice.name if network else None
+        readout = self.resolver.resolve(READOUTS, at.readout).choice.name if network else None
         if at.dataset not in self._present:
             self._present[at.dataset] = cheap_info(at.dataset, self.data_root).present
         if not self._present[at.dataset]:
@@ -120,12 +125,11 @@ class Planner:
                 f"{at.dataset} is not in the data root {self.data_root}; run `bench data fetch {at.dataset}` "
                 f"or `bench data import PATH` with a copy of it"
             )
-        if not self._network(at):
-            return None
-        backbone = self.resolver.resolve(BACKBONES, at.backbone)
-        if augmenter.flags["weighted"] and not backbone.flags["reads_edge_weight"]:
-            return f"{at.augmenter} makes edge weights, which {at.backbone} does not read; use gcn, gin or sage"
-        return None
+        if network and not self.resolver.resolve(BACKBONES, at.backbone).flags["reads_edge_weight"]:
+            if is_weighted(at.dataset, self.data_root):
+                return f"{at.dataset} has edge weights, which {at.backbone} does not read; use gcn, gin or sage"
+        refusal = self.resolver.refusal(learner.choice.name, augmenter, backbone, readout)
+        return refusal and f"{at.augmenter} with {at.backbone if network else learner.choice}: {refusal}"
 
     def _network(self, at: Coordinate) -> bool:
         """Whether the learner is built from a backbone and a readout."""
@@ -152,6 +156,7 @@ class Planner:
             versions={
                 **current_versions(names, self._engine(at, training), self.device),
                 "dataset": place.fingerprint,
+                "splits": place.folds,
             },
         )
 
@@ -172,7 +177,8 @@ class Planner:
             self._places[key] = _Place(
                 label,
                 resolve_features(features, has_features, label),
-                resolve_splits(label, splits, self.data_root),
+                (family := resolve_splits(label, splits, self.data_root)),
                 fingerprint(label, self.data_root),
+                splits_fingerprint(label, family, self.data_root),
             )
         return self._places[key]

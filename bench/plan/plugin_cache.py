@@ -6,15 +6,19 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from augmenters import AUGMENTERS
+from bench.learning import LEARNERS
 from bench.registry import Choice, Registry
 from bench.sources import ROOMS, module_stamp, source_stamp
+from models import BACKBONES, READOUTS
 
-FLAGS = ("weighted", "reads_edge_weight", "network")  # what decides whether an augmenter and a backbone go together
+FLAGS = ("network", "reads_edge_weight")  # what a plan asks of learners and backbones without importing them
+Part = tuple[Registry, str | None]  # a plug-in by name; None where a learner has no such part
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,7 @@ class Resolver:
     def __init__(self, file: Path | None = None) -> None:
         self.file = file or _cache_file()
         self._known: dict[str, Resolved] = {}
+        self._answers: dict[str, str | None] = {}
         self._on_disk: dict[str, Any] | None = None
         self._new: dict[str, Any] = {}
 
@@ -41,9 +46,7 @@ class Resolver:
         return self._known[key]
 
     def _recall(self, key: str, registry: Registry, spec: str) -> Resolved | None:
-        if self._on_disk is None:
-            self._on_disk = _read(self.file)
-        found = self._on_disk.get(key)
+        found = self._disk().get(key)
         try:
             if not found or found["stamp"] != _stamp(registry, found["choice"]["name"]):
                 return None
@@ -59,6 +62,41 @@ class Resolver:
         if stamp is not None:
             self._new[key] = {"stamp": stamp, "choice": asdict(choice), "flags": dict(resolved.flags)}
         return resolved
+
+    def refusal(self, learner: str, augmenter: str, backbone: str | None, readout: str | None) -> str | None:
+        """Why a learner does not take an augmenter (with this backbone and readout), None if it does."""
+        parts = ((LEARNERS, learner), (AUGMENTERS, augmenter), (BACKBONES, backbone), (READOUTS, readout))
+        return self._answer("refuses", parts, lambda chosen, *others: chosen.refuses(*others))
+
+    def engine_obstacle(self, augmenter: str, backbone: str, readout: str) -> str | None:
+        """Why the fast engine would hand a combination over to the reference, None if it takes it."""
+
+        def ask(*classes: Any) -> str | None:
+            from bench.learning.fast.engine import fast_obstacle  # type: ignore[attr-defined]
+
+            return cast(str | None, fast_obstacle(*classes))
+
+        return self._answer("fast", ((BACKBONES, backbone), (READOUTS, readout), (AUGMENTERS, augmenter)), ask)
+
+    def _answer(self, question: str, parts: Sequence[Part], ask: Callable[..., str | None]) -> str | None:
+        """What the classes of some plug-ins say together; kept like what `resolve` finds."""
+        key = " ".join([question, *(name or "-" for _, name in parts)])
+        if key not in self._answers:
+            stamps = [_stamp(registry, name) for registry, name in parts if name]
+            stamp = None if None in stamps else " ".join(map(str, stamps))
+            found = self._disk().get(key)
+            if isinstance(found, dict) and stamp is not None and found.get("stamp") == stamp and "answer" in found:
+                self._answers[key] = found["answer"]
+            else:
+                self._answers[key] = ask(*(registry.load(name) if name else None for registry, name in parts))
+                if stamp is not None:
+                    self._new[key] = {"stamp": stamp, "answer": self._answers[key]}
+        return self._answers[key]
+
+    def _disk(self) -> dict[str, Any]:
+        if self._on_disk is None:
+            self._on_disk = _read(self.file)
+        return self._on_disk
 
     def save(self) -> None:
         """Keep what was new; where the cache folder cannot be written, the next plan is only slower."""

@@ -5,20 +5,25 @@ Test indices sit behind `Splits.test` alone. Who must not see them (a tuner) is 
 
 from __future__ import annotations
 
+import hashlib
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bench.datasets.split_files import FOLDS, PUBLISHED, Indices, families_at_hand, read_folds, split_file
+from bench.datasets.notes import Stamp, settled, stamp_of
+from bench.datasets.split_files import FOLDS, PUBLISHED, Indices, Parts, families_at_hand, read_folds, split_file
 from bench.registry import UserError, unknown
 from bench.seeding import shuffled
 from bench.warn_once import warn_once
 
 STRATIFIED = "stratified"
+STRATIFIED_VERSION = "stratified-1"  # raised when the same names and labels would give other folds
 
 
 @dataclass(frozen=True)
@@ -43,10 +48,11 @@ class DevelopmentSplits:
 
 @dataclass(frozen=True)
 class Splits:
-    """All folds of a dataset. `family` names their origin and stands in every result."""
+    """All folds of a dataset. `family` names their origin, `fingerprint` their content; both stand in every result."""
 
     dataset: str
     family: str
+    fingerprint: str
     _development: tuple[DevelopmentFold, ...]
     _test: tuple[Indices, ...]
 
@@ -74,13 +80,24 @@ def _checked_fold(fold: int, count: int) -> int:
 
 
 def resolve_splits(dataset: str, requested: str, root: Path) -> str:
-    """The concrete split family: `auto` is the published default where its file is at hand, else our own folds."""
+    """The concrete split family.
+
+    `auto` is the dataset's published default where its file is at hand. A dataset without one takes the single family
+    that was imported for it; with several, the user has to say which. In all other cases it is our own folds.
+    """
     if requested == STRATIFIED:
         return STRATIFIED
     at_hand = families_at_hand(dataset, root)
     published = PUBLISHED.get(dataset, ())
     if requested == "auto":
-        return published[0] if published and published[0] in at_hand else STRATIFIED
+        if published:
+            return published[0] if published[0] in at_hand else STRATIFIED
+        if len(at_hand) > 1:
+            raise UserError(
+                f"{dataset} has {len(at_hand)} imported split families ({', '.join(at_hand)}); "
+                f"name the one you mean with --splits, or --splits {STRATIFIED} for folds made here"
+            )
+        return at_hand[0] if at_hand else STRATIFIED
     if requested in at_hand:
         return requested
     if requested in published:
@@ -102,9 +119,53 @@ def load_splits(dataset: str, family: str, labels: npt.ArrayLike, root: Path) ->
     return read_splits(path, dataset, family, len(values))
 
 
+def splits_fingerprint(dataset: str, family: str, root: Path, labels: npt.ArrayLike | None = None) -> str:
+    """A hash of the folds of a concrete family, without loading the dataset; with its labels they are checked too.
+
+    Our own folds are made from names and labels, so their version is enough: the labels are in the data's fingerprint.
+    """
+    if family == STRATIFIED:
+        return STRATIFIED_VERSION
+    path = split_file(root, family, dataset)
+    size = None if labels is None else len(np.asarray(labels))
+    try:
+        stamp = stamp_of(path)
+    except FileNotFoundError:
+        resolve_splits(dataset, family, root)  # raises with the remedy
+        raise
+    if not settled(stamp, time.time_ns()):
+        return _fingerprint(read_folds(path, dataset, size))
+    return _known_fingerprint(path, stamp, dataset, size)
+
+
+@lru_cache(maxsize=256)
+def _known_fingerprint(path: Path, stamp: Stamp, dataset: str, size: int | None) -> str:
+    """Kept until the file's size, times or number change; the stamp is here for the cache alone."""
+    return _fingerprint(read_folds(path, dataset, size))
+
+
+def check_splits(splits: Splits, planned: str | None, root: Path) -> None:
+    """Refuse folds that are not those of the plan: a worker elsewhere may have another file under the same name."""
+    if planned is not None and splits.fingerprint != planned:
+        raise UserError(
+            f"splits {splits.family} of {splits.dataset} in {root} are others ({splits.fingerprint}) than the plan's "
+            f"({planned}); import the same split file, or plan again with this one"
+        )
+
+
+def _fingerprint(parts: Sequence[Parts]) -> str:
+    """By the indices in their order, which decides the label draw; spacing and further keys of a file do not count."""
+    digest = hashlib.blake2b(digest_size=8)
+    for fold in parts:
+        for part in fold:
+            digest.update(f"{len(part)} ".encode() + part.astype("<i8").tobytes())
+    return digest.hexdigest()
+
+
 def read_splits(path: Path, dataset: str, family: str, size: int | None) -> Splits:
     """A file's folds; `size` None takes the file's own word for the number of graphs."""
-    return _frozen(dataset, family, read_folds(path, dataset, size))
+    parts = read_folds(path, dataset, size)
+    return _frozen(dataset, family, _fingerprint(parts), parts)
 
 
 def stratified_splits(dataset: str, labels: npt.ArrayLike) -> Splits:
@@ -127,7 +188,7 @@ def stratified_splits(dataset: str, labels: npt.ArrayLike) -> Splits:
         members = np.bincount(values[rest])
         chosen = (inner == 0) & (members[values[rest]] > 1)  # the last graph of a class is worth more in training
         parts.append((rest[~chosen], rest[chosen], every[piles == fold]))
-    return _frozen(dataset, STRATIFIED, parts)
+    return _frozen(dataset, STRATIFIED, STRATIFIED_VERSION, parts)
 
 
 def _deal(members: Indices, labels: npt.NDArray[Any], *names: str | int) -> Indices:
@@ -141,9 +202,9 @@ def _deal(members: Indices, labels: npt.NDArray[Any], *names: str | int) -> Indi
     return np.array([pile_of[item] for item in members.tolist()], dtype=np.int64)
 
 
-def _frozen(dataset: str, family: str, parts: Sequence[tuple[Indices, Indices, Indices]]) -> Splits:
+def _frozen(dataset: str, family: str, fingerprint: str, parts: Sequence[Parts]) -> Splits:
     for fold in parts:
         for part in fold:
             part.flags.writeable = False
     development = tuple(DevelopmentFold(train, validation) for train, validation, _ in parts)
-    return Splits(dataset, family, development, tuple(test for _, _, test in parts))
+    return Splits(dataset, family, fingerprint, development, tuple(test for _, _, test in parts))

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench.registry import UserError
 from bench.results.ledger import iterate_records
 from bench.results.records import Record
+
+
+def sqlite_url(path: Path) -> str:
+    """The address of an SQLite file as SQLAlchemy reads it: it takes what follows a `?` for options and decodes `%`.
+
+    Nothing else is encoded, because MLflow also takes the address for a path as it stands.
+    """
+    return f"sqlite:///{path.resolve().as_posix().replace('%', '%25').replace('?', '%3F')}"
 
 
 @dataclass(frozen=True)
@@ -25,7 +35,7 @@ class Workspace:
     @property
     def tracking_uri(self) -> str:
         """MLflow's embedded store, used when no server is named."""
-        return f"sqlite:///{(self.root / 'mlflow.db').resolve().as_posix()}"
+        return sqlite_url(self.root / "mlflow.db")
 
     @property
     def artifacts(self) -> Path:
@@ -51,6 +61,27 @@ class Workspace:
         if not self.ledger.is_file():
             raise UserError(f"there is no ledger in {self.root}; run `bench run` first, or name its --workspace")
         return self
+
+
+def lines_at(path: Path) -> Iterable[Any]:
+    """The lines of a workspace, a ledger file or an archive as JSON, before anything is believed."""
+    ledger = Workspace(path).existing().ledger if path.is_dir() else path
+    if ledger.suffix == ".parquet":
+        from bench.results.archive import raw_records
+
+        yield from raw_records(ledger)
+        return
+    number = 0
+    try:
+        with ledger.open("rb") as file:
+            for line in file:
+                number += 1
+                if line.endswith(b"\n"):  # else a crash left it: it was never acknowledged
+                    yield json.loads(line)
+    except OSError as error:
+        raise UserError(f"cannot read {ledger}: {error.strerror}; check the path") from error
+    except ValueError as error:
+        raise UserError(f"{ledger} line {number} is not JSON ({error}); restore a copy or delete it") from error
 
 
 def records_at(path: Path, curves: bool = True) -> Iterable[Record]:

@@ -21,7 +21,10 @@ from augmenters import AUGMENTERS
 from bench.datasets import load_dataset
 from bench.datasets.paths import data_root
 from bench.execution.memory import room_for
+from bench.execution.trial import evaluate
 from bench.execution.worker import WorkerSettings, other_versions
+from bench.learning.isolation import own_copy
+from bench.learning.learner import create_learner
 from bench.learning.problem import Engine, Problem
 from bench.plan.cells import Cell, Trial
 from bench.protocol.budgets import labelled_graphs, validation_budget
@@ -29,7 +32,7 @@ from bench.protocol.features import Featuriser
 from bench.protocol.seeds import TrialSeeds
 from bench.protocol.splits import DevelopmentSplits, load_splits
 from bench.registry import UserError
-from models.fit import Diverged, predict
+from models.fit import Diverged
 
 Validation = Literal["budget", "full"]
 VALIDATION = ("budget", "full")
@@ -81,12 +84,10 @@ class Objective:
             raise UserError(f"{cell.dataset} is another version here than in the plan; import the same files")
         fold = self.fold(cell, trial)
         problem = self.problem(cell, fold)
+        learner = create_learner(cell.learner, self.engine)
         with room_for(problem, self.memory, self.engine.name):
-            fitted = self.engine.fit([problem])[0]
-        if isinstance(fitted, Exception):
-            raise fitted
-        truth = torch.cat([graph.y for graph in fold.scored])
-        return float((predict(fitted.model, fold.scored, self.device).argmax(dim=1) == truth).double().mean())
+            fitted = learner.fit(problem)
+        return evaluate(fitted.predictor, fold.scored, problem.num_classes)["accuracy"]
 
     def fold(self, cell: Cell, trial: Trial) -> FoldData:
         """The fold's graphs, with their features; kept, since hundreds of settings are tried on the same ones."""
@@ -114,9 +115,8 @@ class Objective:
     def problem(self, cell: Cell, fold: FoldData) -> Problem:
         """The engine's view: seeds and graphs are those of the trial that `bench run` would make of these settings."""
         seeds, backbone, readout = fold.seeds, cell.part_label("backbone"), cell.part_label("readout")
-        assert cell.backbone and cell.readout
         return Problem(
-            graphs=fold.labelled,
+            graphs=[own_copy(graph) for graph in fold.labelled],
             num_classes=self.data.num_classes,
             backbone=cell.backbone,
             readout=cell.readout,
@@ -127,7 +127,7 @@ class Objective:
             pretrain_seed=seeds.pretrain(backbone, readout),
             shared_seed=seeds.shared,
             featurise=fold.featurise,
-            validation=fold.validation,
+            validation=[own_copy(graph) for graph in fold.validation],
             device=self.device,
         )
 

@@ -20,7 +20,7 @@ from optuna.storages import RDBStorage
 from sqlalchemy.engine import URL
 
 from bench.registry import UserError
-from bench.results.workspace import Workspace
+from bench.results.workspace import Workspace, sqlite_url
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)  # one line a trial is what the view is for
 
@@ -31,7 +31,7 @@ CONNECT_SECONDS = 10
 
 def default_url(workspace: Workspace) -> str:
     """SQLite in the workspace."""
-    return f"sqlite:///{(workspace.root / 'tuning.db').resolve().as_posix()}"
+    return sqlite_url(workspace.root / "tuning.db")
 
 
 class Storage:

@@ -114,7 +114,7 @@ def fitted(result: Fitted | Exception) -> Fitted:
 
 
 def trained_weights(result: Fitted | Exception) -> torch.Tensor:
-    return torch.cat([parameter.detach().view(-1) for parameter in fitted(result).model.parameters()])
+    return torch.cat([parameter.detach().view(-1) for parameter in fitted(result).predictor.model.parameters()])
 
 
 def assert_same_training(task: Problem, tolerance: float = 1e-7) -> None:

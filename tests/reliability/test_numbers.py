@@ -17,7 +17,7 @@ from bench.datasets.base import GraphSet
 from bench.datasets.importing import import_path
 from bench.execution.trial import TrialRunner, evaluate
 from bench.learning.fast.engine import FastEngine
-from bench.learning.problem import Fitted, Problem
+from bench.learning.problem import Problem
 from bench.learning.reference import ReferenceEngine
 from bench.plan.cells import Trial
 from bench.plan.grids import Grid, product
@@ -118,9 +118,9 @@ def test_weights_spoilt_by_the_last_step_are_no_result() -> None:
     """The last loss was finite, but what it led to is not: class 0 for everything would look like an accuracy."""
     found = fit("fast", [graph(label=n % 2) for n in range(4)])
     with torch.no_grad():
-        next(found.model.head.parameters()).fill_(math.nan)
+        next(found.predictor.model.head.parameters()).fill_(math.nan)
     with pytest.raises(Diverged, match="no number for 2 of 2 graphs; lower the learning rate"):
-        evaluate(Fitted(found.model, 0.1, {}, {}), [graph(label=0), graph(label=1)], "cpu")
+        evaluate(found.predictor, [graph(label=0), graph(label=1)], 2)
 
 
 EDGES = {

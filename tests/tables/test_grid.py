@@ -176,8 +176,7 @@ def test_costs_are_seconds_per_trial(fake: ModuleType) -> None:
 def test_reference_prefers_the_same_readout() -> None:
     place = Coordinate("PROTEINS", 10, "gdm-acc", "gin", "add")
     same = Coordinate("PROTEINS", 10, "none", "gin", "add")
-    assert reference_of(place, {same}) == same
-    assert reference_of(place, set()) == Coordinate("PROTEINS", 10, "none", "gin", "mean")
+    assert reference_of(place) == same
 
 
 def test_tables_offered_are_those_with_cells_and_custom_for_the_rest(fake: ModuleType) -> None:

@@ -63,6 +63,46 @@ def merge(
     )
 
 
+def rekey(
+    source: Annotated[Path, typer.Argument(help="A workspace, a ledger file or an archive of an earlier version.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="A .parquet file, or a new workspace.")],
+    data: DataOption = None,
+) -> None:
+    """Carry results over to the keys of this version, where nothing that decides their digits has changed.
+
+    Settings, versions and data are compared cell by cell; `bench verify` then runs a sample again.
+    """
+    from rich.console import Console
+
+    from bench.datasets.paths import data_root
+    from bench.registry import UserError
+    from bench.results.archive import write_archive
+    from bench.results.ledger import Ledger
+    from bench.results.rekey import rekey as carry_over
+    from bench.results.workspace import Workspace, lines_at
+
+    if out.suffix != ".parquet" and Workspace(out).ledger.exists():
+        raise UserError(f"{out} has a ledger already; name a new workspace with --out")
+    found = carry_over(lines_at(source), data_root(data))
+    console = Console()
+    for reason, keys in found.refused.items():
+        console.print(f"{len(keys)} cells stay behind: {reason}", markup=False, highlight=False, soft_wrap=True)
+    if not found.keys:
+        raise UserError(f"nothing of {source} can be carried over; its cells stay behind for the reasons above")
+    if out.suffix == ".parquet":
+        write_archive(found.records, out)
+    else:
+        Workspace(out).prepare()
+        with Ledger(Workspace(out).ledger) as ledger:
+            ledger.append_all(found.records)
+    console.print(
+        f"{len(found.keys)} cells with {found.trials} trials are in {out} under today's keys; "
+        f"`bench verify --from {out}` runs some of them again",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
 def verify(
     source: Annotated[
         Path, typer.Option("--from", help="A workspace, a ledger file or a parquet archive.")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from augmenters.base import generator
+from augmenters.base import StepAugmenter, generator
 from bench.learning.augmentation import Stopwatch, generated_figures, make_context
 from bench.learning.fast.graphs.joined import NotFast
 from bench.learning.fast.graphs.prepared import prepare
@@ -20,7 +21,7 @@ from bench.learning.problem import Fitted, Problem, curve_epochs, label_rows
 from bench.learning.reference import fit_problem
 from bench.registry import Choice
 from models.classifier import build_classifier
-from models.fit import class_probabilities, one_thread, own_stream, predict
+from models.fit import TrainedNetwork, class_probabilities, one_thread, own_stream, predict
 
 
 class FastEngine:
@@ -33,17 +34,17 @@ class FastEngine:
         for problem in problems:
             try:
                 results.append(fit_fast(problem))
-            except NotFast:
-                results.append(attempt_reference(problem))
+            except NotFast as reason:
+                results.append(attempt_reference(problem, str(reason)))
             except (ArithmeticError, RuntimeError, ValueError, MemoryError) as error:
                 results.append(error)
         return results
 
 
-def attempt_reference(problem: Problem) -> Fitted | Exception:
-    """The reference engine's answer for a problem that is not for this one."""
+def attempt_reference(problem: Problem, reason: str) -> Fitted | Exception:
+    """The reference engine's answer for a problem that is not for this one, and why it is not."""
     try:
-        return fit_problem(problem)
+        return replace(fit_problem(problem), handed_over=reason)
     except (ArithmeticError, RuntimeError, ValueError, MemoryError) as error:
         return error
 
@@ -55,6 +56,8 @@ def fit_fast(problem: Problem) -> Fitted:
         raise NotFast(f"device {problem.device}")
     if problem.training.select != "last":
         raise NotFast(f"select={problem.training.select}")
+    if isinstance(problem.augmenter, StepAugmenter):
+        raise NotFast(f"{type(problem.augmenter).__name__} acts inside the step, with gradients")
     watch = Stopwatch()
     model = problem.fresh_model()
     check_model(model)
@@ -70,7 +73,7 @@ def fit_fast(problem: Problem) -> Fitted:
     watch.lap("train")
     figures = generated_figures(problem, fixed.densities, context)
     curve = tuple((epoch, float(losses[epoch - 1])) for epoch in curve_epochs(problem.training.epochs))
-    return Fitted(model, float(losses[-1]), figures, watch.seconds, curve)
+    return Fitted(TrainedNetwork(model), float(losses[-1]), figures, watch.seconds, curve, FastEngine.name)
 
 
 def fast_class_probabilities(

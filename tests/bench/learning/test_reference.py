@@ -11,7 +11,8 @@ from torch_geometric.data import Batch, Data
 
 from augmenters import AUGMENTERS
 from bench.learning.problem import Fitted, Problem, curve_epochs, training_set
-from bench.learning.reference import ReferenceEngine, bare_graphs, fit_problem
+from bench.learning.reference import ReferenceEngine, fit_problem
+from bench.learning.steps import bare_graphs
 from bench.protocol.training import Training
 from bench.seeding import seed_from
 from models import BACKBONES, READOUTS
@@ -46,7 +47,7 @@ def problem_of(augmenter: str = "none", epochs: int = 30, **changes: object) -> 
 
 
 def weights_of(problem: Problem) -> list[torch.Tensor]:
-    return [p.detach() for p in fit_problem(problem).model.parameters()]
+    return [p.detach() for p in fit_problem(problem).predictor.model.parameters()]
 
 
 METHODS = [
@@ -68,7 +69,7 @@ def test_every_method_learns_two_easy_classes(augmenter: str) -> None:
     problem = problem_of(augmenter, epochs=60)
     fitted = ReferenceEngine().fit([problem])[0]
     assert isinstance(fitted, Fitted)
-    guess = predict(fitted.model, problem.graphs).argmax(dim=1)
+    guess = predict(fitted.predictor.model, problem.graphs).argmax(dim=1)
     assert torch.equal(guess, torch.tensor([0, 1] * 3))
     assert set(fitted.seconds) == {"augment", "train"}
 
@@ -153,15 +154,15 @@ def test_features_are_made_anew_only_where_the_augmenter_asks() -> None:
 def test_best_val_keeps_the_earliest_best_epoch() -> None:
     training = Training(epochs=15, select="best-val")
     fitted = fit_problem(problem_of(training=training, validation=[ring(4, 0), ring(7, 1)]))
-    hits = predict(fitted.model, [ring(4, 0), ring(7, 1)]).argmax(dim=1).tolist()
+    hits = predict(fitted.predictor.model, [ring(4, 0), ring(7, 1)]).argmax(dim=1).tolist()
     every = []
     for epochs in range(1, 16):
-        model = fit_problem(problem_of(epochs=epochs)).model
+        model = fit_problem(problem_of(epochs=epochs)).predictor.model
         every.append(predict(model, [ring(4, 0), ring(7, 1)]).argmax(dim=1).tolist())
     scores = [(a == 0) + (b == 1) for a, b in every]
     assert (hits[0] == 0) + (hits[1] == 1) == max(scores)
-    earliest = fit_problem(problem_of(epochs=1 + scores.index(max(scores)))).model
-    for a, b in zip(fitted.model.parameters(), earliest.parameters(), strict=True):
+    earliest = fit_problem(problem_of(epochs=1 + scores.index(max(scores)))).predictor.model
+    for a, b in zip(fitted.predictor.model.parameters(), earliest.parameters(), strict=True):
         assert torch.equal(a, b)
 
 

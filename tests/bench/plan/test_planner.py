@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from augmenters import AUGMENTERS
-from bench.datasets import load_dataset
-from bench.datasets.fingerprints import NOTE, fingerprint, known_fingerprint
 from bench.execution.trial import engines
 from bench.plan import planner as planning
 from bench.plan.cells import Trial
@@ -78,7 +75,7 @@ def test_a_grid_of_which_nothing_can_run_is_a_mistake(tmp_path: Path) -> None:
 
 def test_edge_weights_need_a_backbone_that_reads_them(tmp_path: Path) -> None:
     grid = Grid("g", product(["synthetic"], ["softedge"], backbones=["gat"]))
-    with pytest.raises(UserError, match="softedge makes edge weights, which gat does not read"):
+    with pytest.raises(UserError, match="softedge with gat: SoftEdge makes edge weights, which GAT does not read"):
         Planner(tmp_path, "reference").plan(grid)
 
 
@@ -115,26 +112,26 @@ def test_a_second_plan_resolves_from_disk_and_gives_the_same_cells(tmp_path: Pat
     first.save()
     assert [Resolver(tmp_path / "plugins.json").resolve(AUGMENTERS, spec) for spec in specs] == learnt
     assert [resolved.choice for resolved in learnt] == [AUGMENTERS.resolve(spec) for spec in specs]
-    assert [resolved.flags["weighted"] for resolved in learnt] == [False, False, True]
+    assert [resolved.choice.settings for resolved in learnt][1] == {"features": "carry", "p": 0.25}
 
 
 def test_a_changed_source_file_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "changing_plugin"
     package.mkdir()
     (package / "__init__.py").touch()
-    source = "from augmenters.controls import Duplicate\nclass Mine(Duplicate):\n    weighted = {}\n"
+    source = "from bench.learning.gnn import GNN\nclass Mine(GNN):\n    network = {}\n"
     (package / "methods.py").write_text(source.format(False), encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    registry = Registry("augmenter", "augbench.none", "augmenters.base:Augmenter")
+    registry = Registry("learner", "augbench.none", "bench.learning.learner:Learner")
     first = Resolver(tmp_path / "plugins.json")
-    assert not first.resolve(registry, "changing_plugin.methods:Mine").flags["weighted"]
+    assert not first.resolve(registry, "changing_plugin.methods:Mine").flags["network"]
     first.save()
     (package / "methods.py").write_text(source.format(True), encoding="utf-8")
     source_stamp.cache_clear()
     for name in [name for name in sys.modules if name.startswith("changing_plugin")]:
         monkeypatch.delitem(sys.modules, name)
     second = Resolver(tmp_path / "plugins.json")
-    assert second.resolve(registry, "changing_plugin.methods:Mine").flags["weighted"]
+    assert second.resolve(registry, "changing_plugin.methods:Mine").flags["network"]
 
 
 @pytest.mark.parametrize("content", ["", "nonsense", "[]", '{"augmenter none": 3}', '{"augmenter none": {"stamp": 1}}'])
@@ -144,25 +141,6 @@ def test_a_damaged_cache_is_passed_over(tmp_path: Path, content: str) -> None:
     assert resolver.resolve(AUGMENTERS, "none").choice.name == "none"
     resolver.save()
     assert json.loads((tmp_path / "plugins.json").read_text(encoding="utf-8"))["augmenter none"]["stamp"]
-
-
-def test_a_fingerprint_is_noted_beside_the_processed_files_and_goes_with_them(tiny_root: Path) -> None:
-    assert known_fingerprint("TINY", tiny_root) is None
-    loaded = load_dataset("TINY", tiny_root).fingerprint
-    assert fingerprint("TINY", tiny_root) == known_fingerprint("TINY", tiny_root) == loaded
-    note = tiny_root / "tu" / "TINY" / "processed" / NOTE
-    assert note.is_file()
-    raw = tiny_root / "tu" / "TINY" / "raw" / "TINY_graph_labels.txt"
-    time.sleep(0.01)
-    raw.touch()
-    assert known_fingerprint("TINY", tiny_root) is None
-    note.write_text("of another kind", encoding="utf-8")
-    assert known_fingerprint("TINY", tiny_root) is None
-
-
-def test_built_in_data_has_a_fingerprint_without_a_note(tmp_path: Path) -> None:
-    assert known_fingerprint("synthetic:nodes=40", tmp_path) is None
-    assert fingerprint("synthetic", tmp_path) == load_dataset("synthetic", tmp_path).fingerprint
 
 
 def test_planning_full_again_needs_no_torch_and_less_than_five_seconds(

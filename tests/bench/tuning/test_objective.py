@@ -26,7 +26,7 @@ from bench.tuning.storage import Storage
 from bench.tuning.summary import summarise
 from bench.tuning.tuner import Tuner
 from bench.tuning.workers import SerialPool
-from models.fit import Diverged
+from models.fit import Diverged, TrainedNetwork
 
 ENGINE = "fast"
 
@@ -121,7 +121,9 @@ def test_a_fold_holds_no_graph_of_its_test_part(objective: Objective, cell: Cell
         edges = {id(one.edge_index) for one in reachable(held) if isinstance(one, Data)}
         assert edges and not edges & {id(graphs[i].edge_index) for i in splits.test(fold)}
         problem = objective.problem(cell, held)
-        assert {id(graph.edge_index) for graph in problem.graphs} <= edges
+        for graph, original in zip(problem.graphs, held.labelled, strict=True):
+            assert torch.equal(graph.edge_index, original.edge_index)
+            assert graph.edge_index.data_ptr() != original.edge_index.data_ptr()
 
 
 def test_a_whole_search_never_asks_for_a_test_part(
@@ -176,10 +178,10 @@ def test_validation_graphs_are_as_many_as_labels_unless_the_whole_part_is_asked_
 def test_the_mean_is_of_the_validation_graphs(
     objective: Objective, cell: Cell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def always_class_one(model: object, graphs: list[Data], device: str) -> torch.Tensor:
+    def always_class_one(self: TrainedNetwork, graphs: list[Data]) -> torch.Tensor:
         return torch.eye(4)[[1] * len(graphs)]
 
-    monkeypatch.setattr(module, "predict", always_class_one)
+    monkeypatch.setattr(TrainedNetwork, "probabilities", always_class_one)
     held = objective.fold(cell, Trial(0, 0))
     share = np.mean([int(graph.y) == 1 for graph in held.scored])
     assert objective.accuracy(cell, Trial(0, 0)) == pytest.approx(share)

@@ -43,7 +43,7 @@ def widths(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.mark.parametrize("method", ["none", "dropedge", "dropnode", "m-mixup", "duplicate"])
 def test_the_reference_trains_the_same(problem: Make, backbone: str, method: str, widths: list[int]) -> None:
     def trained(fit: Callable[[Any], Any]) -> torch.Tensor:
-        model = fit(problem(method, backbone=backbone, epochs=24)).model
+        model = fit(problem(method, backbone=backbone, epochs=24)).predictor.model
         return torch.cat([parameter.detach().view(-1) for parameter in model.parameters()])
 
     quick, slow = trained(fast.fit_fast), trained(lambda task: ReferenceEngine().fit([task])[0])

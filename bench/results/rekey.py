@@ -1,0 +1,116 @@
+"""Carry results over to the keys of this version, where nothing that decides their digits has changed.
+
+A release that adds a setting or writes down more of a number's identity gives every cell another key. The numbers stay
+good if all that was recorded of them is still so: the same settings, versions and data. That is checked for each cell;
+what does not pass is left out with its reason. `bench verify` then shows that the digits come out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from bench.datasets import load_dataset
+from bench.datasets.legacy import legacy_fingerprint
+from bench.plan.cells import Cell
+from bench.plan.planner import Planner
+from bench.protocol.training import Training
+from bench.registry import UserError
+from bench.results.records import CellRecord, Flaw, PlanRecord, Record, parse
+from tables.specs import Coordinate
+
+Planners = Callable[[str, str], Planner]  # by engine and device
+# The first format called the training that every practitioner would take by the paper's name.
+_FORMER_PRESETS = {"paper": "standard"}
+
+
+@dataclass
+class Rekeyed:
+    """What was carried over, and what was not."""
+
+    records: list[Record] = field(default_factory=list)
+    keys: dict[str, str] = field(default_factory=dict)  # from the former key of each cell to its key now
+    refused: dict[str, list[str]] = field(default_factory=dict)  # cells that stay behind, by reason
+    trials: int = 0
+
+
+def rekey(lines: Iterable[Mapping[str, Any]], root: Path) -> Rekeyed:
+    """The records of a ledger or an archive under today's keys; `lines` are as they stand in the file."""
+    found, rest = Rekeyed(), []
+    planner = lru_cache(maxsize=None)(lambda engine, device: Planner(root, engine, device))
+    for raw in lines:
+        if raw.get("type") == "cell":
+            _take_cell(raw, planner, found)
+        else:
+            rest.append(raw)
+    for raw in rest:
+        record = _moved(raw, found.keys)
+        if record is not None:
+            found.records.append(record)
+            found.trials += raw["type"] == "trial"
+    return found
+
+
+def _take_cell(raw: Mapping[str, Any], planner: Planners, found: Rekeyed) -> None:
+    try:
+        versions = raw["versions"]
+        cell = _today(raw, planner(versions["engine"], versions.get("device", "cpu")))
+    except (UserError, KeyError, TypeError) as error:
+        found.refused.setdefault(str(error), []).append(str(raw.get("key")))
+        return
+    found.keys[raw["key"]] = cell.key
+    found.records.append(CellRecord(cell.key, cell))
+
+
+def _moved(raw: Mapping[str, Any], keys: Mapping[str, str]) -> Record | None:
+    """A trial or a plan with the new keys of its cells; None for what speaks of cells that stayed behind."""
+    try:
+        if raw.get("type") == "trial":
+            return parse({**raw, "cell": keys[raw["cell"]]}) if raw["cell"] in keys else None
+        record = parse(dict(raw))
+    except Flaw as error:
+        raise UserError(f"a record cannot be carried over ({error}); restore a copy or delete it") from error
+    if isinstance(record, PlanRecord):
+        return replace(record, cells=tuple(keys[key] for key in record.cells if key in keys))
+    return record
+
+
+def _today(raw: Mapping[str, Any], planner: Planner) -> Cell:
+    """The cell that the same words give here, if all that was recorded of it is still so."""
+    first_format = "learner" not in raw
+    versions, former = raw["versions"], dict(raw["training"])
+    if first_format:
+        former["preset"] = _FORMER_PRESETS.get(former["preset"], former["preset"])
+    training = replace(Training(), preset=former["preset"]).with_settings(
+        {name: value for name, value in former.items() if name != "preset"}
+    )
+    labels = {part: raw[part]["label"] if raw.get(part) else "" for part in ("augmenter", "backbone", "readout")}
+    learner = "gnn" if first_format else raw["learner"]["label"]
+    at = Coordinate(raw["dataset"], raw["k"], **labels, learner=learner)
+    obstacle = planner.obstacle(at)
+    if obstacle:
+        raise UserError(obstacle)
+    cell = planner.cell(at, training, raw["features"], raw["splits"])
+    cell = replace(cell, tuned=raw.get("tuned", False), tuned_from=raw.get("tuned_from"))
+    then, now = dict(raw), cell.to_json()
+    if first_format:
+        data = load_dataset(cell.dataset, planner.data_root)
+        if versions["dataset"] != legacy_fingerprint(data):
+            raise UserError(f"{cell.dataset} in {planner.data_root} is not the data that was measured")
+        then = {**then, "training": former, "versions": {k: v for k, v in versions.items() if k != "dataset"}}
+    _refuse_changes(then, now)
+    return cell
+
+
+def _refuse_changes(then: Mapping[str, Any], now: Mapping[str, Any], where: str = "") -> None:
+    """Whatever was recorded must be as it was; what is only known now (a setting that was added) may be there too."""
+    for name, value in then.items():
+        if where == "" and name in ("type", "key"):
+            continue
+        if isinstance(value, Mapping) and isinstance(now.get(name), Mapping):
+            _refuse_changes(value, now[name], f"{where}{name}.")
+        elif now.get(name) != value and not (where == "training." and name == "preset"):
+            raise UserError(f"{where}{name} was {value} and is {now.get(name)} here")
