@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bench.protocol.training import base_preset
 from bench.registry import UserError
 from tables.formats import escape as markdown_escape
 from tables.formats import pipe_table
@@ -155,7 +154,7 @@ def compare(index: Index, request: Request, tables: Iterable[str] = ()) -> Compa
 
 def _refuse_other_trainings(cells: Iterable[Mapping[str, Any]]) -> None:
     """A training that was changed is not the paper's, whatever it came out of."""
-    names = {base_preset(c["training.preset"]) if c["tuned"] else str(c["training.preset"]) for c in cells}
+    names = {preset_of(c) for c in cells}
     other = sorted(names - set(COMPARABLE))
     if other:
         raise NothingToCompare(
