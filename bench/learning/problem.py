@@ -60,6 +60,8 @@ class Fitted:
     generated: dict[str, float]
     seconds: dict[str, float]
     curve: tuple[tuple[int, float], ...] = ()  # training loss at the epochs of `curve_epochs`
+    engine: str = "reference"  # the engine that trained it
+    handed_over: str | None = None  # why the fast engine did not, where it was asked to
 
 
 def curve_epochs(epochs: int) -> list[int]:
