@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -15,36 +15,64 @@ from torch_geometric.data import Data
 
 def undirected_edge_ids(edge_index: Tensor) -> tuple[Tensor, int]:
     """For each directed edge the number of its undirected one, and how many undirected edges there are."""
+    ids, ends = undirected_edges(edge_index)
+    return ids, ends.shape[1]
+
+
+def undirected_edges(edge_index: Tensor) -> tuple[Tensor, Tensor]:
+    """For each directed edge the number of its undirected one, and the two ends of those, smaller number first."""
     low, high = edge_index.min(dim=0).values, edge_index.max(dim=0).values
     span = int(high.max()) + 1 if high.numel() else 1
     codes, ids = torch.unique(low * span + high, return_inverse=True)
-    return ids, codes.numel()
+    return ids, torch.stack([codes // span, codes % span])
 
 
-@dataclass(frozen=True)
 class EdgeNumbers:
-    """The undirected edges of several graphs, numbered through; both directions of an edge share its number."""
+    """Nodes and undirected edges of several graphs, each numbered through from the first graph to the last.
 
-    of_directed: np.ndarray  # for each directed edge of all graphs, one graph after another
-    counts: np.ndarray  # undirected edges of each graph
-    directed: list[int]  # directed edges of each graph
+    Both directions of an edge share its number. What takes work is done when it is first asked for.
+    """
 
-    @property
+    def __init__(self, graphs: Sequence[Data]) -> None:
+        self.sizes = np.array([graph.num_nodes for graph in graphs], dtype=np.int64)  # nodes of each graph
+        self.starts = np.cumsum(self.sizes) - self.sizes  # the first node of each graph
+        self.nodes = int(self.sizes.sum())
+        self._edges = [graph.edge_index for graph in graphs]
+
+    @cached_property
+    def _numbered(self) -> list[tuple[Tensor, Tensor]]:
+        return [undirected_edges(edges) for edges in self._edges]
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """Undirected edges of each graph."""
+        return np.array([ends.shape[1] for _, ends in self._numbered], dtype=np.int64)
+
+    @cached_property
     def total(self) -> int:
+        """Undirected edges of all graphs."""
         return int(self.counts.sum())
 
+    @cached_property
+    def of_directed(self) -> np.ndarray:
+        """The number of each directed edge of all graphs, one graph after another."""
+        starts = np.cumsum(self.counts) - self.counts
+        return np.concatenate([ids.numpy() + start for (ids, _), start in zip(self._numbered, starts, strict=True)])
+
+    @cached_property
+    def ends(self) -> np.ndarray:
+        """The two nodes of each undirected edge, shape [2, total]."""
+        parts = [ends.numpy() + start for (_, ends), start in zip(self._numbered, self.starts, strict=True)]
+        return np.concatenate(parts, axis=1)
+
+    @cached_property
+    def graph_of_node(self) -> np.ndarray:
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
     def split(self, values: np.ndarray) -> list[Tensor]:
-        """Values of undirected edges handed to the directed ones, one vector a graph."""
-        return list(torch.from_numpy(values[self.of_directed]).split(self.directed))
-
-
-def number_edges(graphs: Sequence[Data]) -> EdgeNumbers:
-    """Number the undirected edges of all graphs."""
-    numbered = [undirected_edge_ids(graph.edge_index) for graph in graphs]
-    counts = np.array([count for _, count in numbered], dtype=np.int64)
-    starts = np.cumsum(counts) - counts
-    ids = [ids.numpy() + start for (ids, _), start in zip(numbered, starts, strict=True)]
-    return EdgeNumbers(np.concatenate(ids), counts, [len(part) for part in ids])
+        """Values of undirected edges handed to the directed ones, one vector per graph."""
+        directed = [edges.shape[1] for edges in self._edges]
+        return list(torch.from_numpy(values[self.of_directed]).split(directed))
 
 
 def choose_within(sizes: np.ndarray, chosen: np.ndarray, rng: Generator) -> np.ndarray:

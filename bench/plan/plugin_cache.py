@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from augmenters import AUGMENTERS
 from bench.learning import LEARNERS
@@ -72,9 +72,9 @@ class Resolver:
         """Why the fast engine would hand a combination over to the reference, None if it takes it."""
 
         def ask(*classes: Any) -> str | None:
-            from bench.learning.fast.engine import fast_obstacle  # type: ignore[attr-defined]
+            from bench.learning.fast.engine import fast_obstacle
 
-            return cast(str | None, fast_obstacle(*classes))
+            return fast_obstacle(*classes)
 
         return self._answer("fast", ((BACKBONES, backbone), (READOUTS, readout), (AUGMENTERS, augmenter)), ask)
 

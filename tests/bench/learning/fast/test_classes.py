@@ -10,7 +10,8 @@ from torch_geometric.utils import to_undirected
 
 from bench.learning.fast.graphs.aggregation import node_matrix
 from bench.learning.fast.graphs.classes import each_alone, refine
-from bench.learning.fast.graphs.joined import NotFast, join
+from bench.learning.fast.graphs.joined import join
+from bench.learning.fast.not_fast import NotFast
 
 
 def graph(n: int, edges: list[tuple[int, int]], x: torch.Tensor | None = None) -> Data:

@@ -14,12 +14,14 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from bench.learning.fast import compiled as building
 from bench.learning.fast import engine as fast
-from bench.learning.fast import graphs, layers, product, units
+from bench.learning.fast.graphs import joined
+from bench.learning.fast.ops import compiled as building
+from bench.learning.fast.ops import factored
 from bench.learning.fast.ops.compiled import Compiled, compiled_or_reason
 from bench.learning.fast.ops.fused import ReluBackward, ReluForward, RowsForward, SumsForward
 from bench.learning.fast.ops.product import Bag, Direction, Half
+from bench.learning.fast.training import layers, units
 
 Make = Callable[..., Any]
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -61,7 +63,7 @@ def test_a_trial_has_the_same_bits_without(
     readout: str,
     labels: int,
 ) -> None:
-    for module in (graphs, product):
+    for module in (joined, factored):
         monkeypatch.setattr(module, "SUMS_COST", -(10**9))  # shared sums also where they do not pay
 
     def trained() -> torch.Tensor:
