@@ -21,7 +21,7 @@ from augmenters import AUGMENTERS
 from bench.datasets import load_dataset
 from bench.datasets.paths import data_root
 from bench.execution.memory import room_for
-from bench.execution.trial import evaluate
+from bench.execution.trial import evaluate, planned_engine
 from bench.execution.worker import WorkerSettings, other_versions
 from bench.learning.isolation import own_copy
 from bench.learning.learner import create_learner
@@ -84,7 +84,7 @@ class Objective:
             raise UserError(f"{cell.dataset} is another version here than in the plan; import the same files")
         fold = self.fold(cell, trial)
         problem = self.problem(cell, fold)
-        learner = create_learner(cell.learner, self.engine)
+        learner = create_learner(cell.learner, planned_engine(cell, self.engine))
         with room_for(problem, self.memory, self.engine.name):
             fitted = learner.fit(problem)
         return evaluate(fitted.predictor, fold.scored, problem.num_classes)["accuracy"]
