@@ -119,9 +119,9 @@ def show(value: Scalar) -> str:
 
 
 def split_spec(text: str) -> tuple[str, dict[str, str]]:
-    """`name:key=value,key=value` as the name and its raw settings; `package.module:Class` may stand for the name."""
+    """`name:key=value,key=value` as the name and its raw settings; `module:Class` may stand for the name."""
     name, *rest = (part.strip() for part in text.strip().split(":"))
-    if rest and "." in name and "=" not in rest[0]:
+    if rest and "=" not in rest[0] and ("." in name or rest[0][:1].isupper()):
         name, rest = f"{name}:{rest[0]}", rest[1:]
     if not name or len(rest) > 1:
         raise UserError(f"'{text}' is not a name with settings; write name:key=value,key=value")

@@ -11,6 +11,7 @@ from bench.datasets.fingerprints import known_fingerprint
 from bench.plan.cells import Cell
 from bench.plan.identity import stale_parts
 from bench.plan.planner import Planner
+from bench.protocol.splits import splits_fingerprint
 from bench.registry import UserError
 from tables.specs import Coordinate
 
@@ -30,7 +31,19 @@ class Here:
         then, now = cell.versions.get("dataset"), self._data_version(cell.dataset)
         if now is not None and then != now:
             parts["dataset"] = (then, now)
+        folds = self._folds(cell.dataset, cell.splits)
+        if folds is not None and cell.versions.get("splits") != folds:
+            parts["splits"] = (cell.versions.get("splits"), folds)
         return parts
+
+    def _folds(self, dataset: str, family: str) -> str | None:
+        key = f"{dataset} {family}"
+        if key not in self._data:
+            try:
+                self._data[key] = splits_fingerprint(dataset, family, self.data_root)
+            except UserError:  # splits that are not here
+                self._data[key] = None
+        return self._data[key]
 
     def _data_version(self, dataset: str) -> str | None:
         if dataset not in self._data:
