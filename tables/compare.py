@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bench.protocol.training import base_preset
 from bench.registry import UserError
 from tables.formats import escape as markdown_escape
 from tables.formats import pipe_table
 from tables.grid import Request
 from tables.latex import environment
 from tables.paper import TRIALS, Contradiction, Number, contradictions, numbers
-from tables.selection import Index
+from tables.selection import Index, preset_of
 from tables.specs import LONG_NAMES, TABLES
 from tables.statistics import LEVEL, Summary, summary
 from tables.wording import signed
@@ -149,13 +148,13 @@ def compare(index: Index, request: Request, tables: Iterable[str] = ()) -> Compa
         _refuse_other_trainings(cells)
     conditions = [f"features: {', '.join(sorted({str(c['features']) for c in cells}))}"]
     conditions.append(f"splits: {', '.join(sorted({str(c['splits']) for c in cells}))}")
-    conditions.append(f"training: {', '.join(sorted({str(c['training.preset']) for c in cells}))}")
+    conditions.append(f"training: {', '.join(sorted({preset_of(c) for c in cells}))}")
     return Comparison(tuple(lines), len(chosen_numbers) - len(lines), settings, (*conditions, *mixed))
 
 
 def _refuse_other_trainings(cells: Iterable[Mapping[str, Any]]) -> None:
     """A training that was changed is not the paper's, whatever it came out of."""
-    names = {base_preset(c["training.preset"]) if c["tuned"] else str(c["training.preset"]) for c in cells}
+    names = {preset_of(c) for c in cells}
     other = sorted(names - set(COMPARABLE))
     if other:
         raise NothingToCompare(

@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from bench.protocol.training import base_preset
 from bench.registry import UserError, unknown
 from bench.results.records import SCORES as METRICS
-from tables.selection import SETTINGS, Index, Pick
+from tables.selection import SETTINGS, Index, Pick, preset_of
 from tables.specs import FIGURE, MEASURE, TABLES, Coordinate, Row, TableSpec, coordinates, full, generic
 from tables.statistics import ALPHA, Paired, Summary, holm, summary
 
@@ -258,9 +257,7 @@ def _context(index: Index, keys: Iterable[str | None], mixed: Sequence[str]) -> 
     held = [key for key in dict.fromkeys(keys) if key is not None]
     cells = [index.cells[key] for key in held]
     training = dict.fromkeys(
-        base_preset(c["training.preset"])
-        if c["tuned"]
-        else f"{c['training.preset']} ({int(c['training.epochs'])} epochs)"
+        f"tuned from {preset_of(c)}" if c["tuned"] else f"{preset_of(c)} ({int(c['training.epochs'])} epochs)"
         for c in cells
     )
     return Context(

@@ -14,7 +14,6 @@ from typing import Any
 import pandas as pd
 
 from bench.plan.cells import PARTS
-from bench.protocol.training import base_preset
 from bench.registry import UserError, show, unknown
 from bench.results.frame import Results
 from tables.specs import DEFINING_SETTINGS, Coordinate
@@ -57,6 +56,12 @@ def base_label(cell: Mapping[str, Any], part: str) -> str:
     name, _, settings = label.partition(":")
     kept = [item for item in settings.split(",") if item.partition("=")[0] in DEFINING_SETTINGS]
     return f"{name}:{','.join(kept)}" if kept else name
+
+
+def preset_of(cell: Mapping[str, Any]) -> str:
+    """The preset that a table goes by: that of a tuned cell is the one its search started from."""
+    name = str(cell["training.preset"])
+    return name.partition("+")[0] if cell["tuned"] else name
 
 
 class Index:
@@ -157,8 +162,6 @@ class Index:
         facts = []
         for name, column in self.facets.items():
             value, scope = show(_plain(cell[column])), ""
-            if name == "preset" and cell["tuned"]:
-                value = base_preset(value)  # what was tuned differs by design
             if name == "features":
                 scope = "" if value != "native" else str(cell["dataset"])
                 facts.append((("features", str(cell["dataset"])), value))
@@ -170,14 +173,16 @@ class Index:
                 scope = str(cell["versions.engine"])
             elif (part := name.removesuffix("-version")) in _VERSIONED:
                 scope = str(cell["dataset"] if part == "dataset" else cell[f"{part}.name"])
-            elif column.startswith("training.") and name != "preset" and cell["tuned"]:
+            elif name == "preset":
+                value = preset_of(cell)
+            elif column.startswith("training.") and cell["tuned"]:
                 continue  # what was tuned differs by design
             facts.append(((name, scope), value))
         return facts
 
 
 def _matches(cell: Mapping[str, Any], name: str, column: str, value: str) -> bool:
-    held = show(_plain(cell[column]))
+    held = preset_of(cell) if name == "preset" else show(_plain(cell[column]))
     return held == value or (name == "splits" and value == PUBLISHED and held != OWN_SPLITS)
 
 

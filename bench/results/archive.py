@@ -41,7 +41,7 @@ def write_archive(records: Iterable[Record], path: Path) -> None:
     }
     try:
         table = pa.table({name: pa.array(values) for name, values in columns.items()})
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise UserError(f"the trials do not fit into one table ({error}); a column needs values of one kind") from error
     table = table.replace_schema_metadata({_METADATA: json.dumps(rest).encode()})
     part = path.with_name(f".{path.name}.{os.getpid()}")

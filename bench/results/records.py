@@ -10,11 +10,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
-from itertools import chain
+from functools import lru_cache
+from sys import intern
 from typing import TYPE_CHECKING, Any, Literal
 
 from bench.plan.cells import Cell, Trial
-from bench.registry import UserError
+from bench.protocol.training import Training
+from bench.registry import Setting, UserError, signature_settings
 
 if TYPE_CHECKING:  # it reads datasets; records are read without
     from bench.plan.planner import Plan
@@ -24,7 +26,7 @@ Status = Literal["done", "failed", "diverged"]
 STATUSES: tuple[Status, ...] = ("done", "failed", "diverged")
 SCORES = ("accuracy", "balanced_accuracy", "macro_f1")  # fractions of one
 CIRCUMSTANCES = ("seconds", "finished", "provenance")  # of a measurement; everything else is its result
-_HUGE = 1e300
+_MOST = 2**31  # of anything that is counted
 _MOST_TRIALS = 100_000  # of one plan and cell; a short line could ask for billions
 
 
@@ -68,7 +70,7 @@ class TrialRecord:
         facts: dict[str, Any] = {"type": "trial"}
         for name in _TRIAL_FIELDS:
             value = getattr(self, name)
-            if value is not None and value != {} and value != []:
+            if value is not None and not (type(value) in (dict, list) and not value):
                 facts[name] = value
         return facts
 
@@ -125,6 +127,9 @@ class CellRecord:
 
 Record = CellRecord | TrialRecord | PlanRecord | ProvenanceRecord
 _TRIAL_FIELDS = tuple(one.name for one in fields(TrialRecord))
+_NEEDED = frozenset({"cell", "fold", "repeat", "status"})
+_GROUPS = frozenset({"predicted", "seconds", "generated"})
+_SHARED = frozenset({"cell", "status", "provenance", "engine"})  # words that a million trials have in common
 RESULT = tuple(name for name in _TRIAL_FIELDS if name not in CIRCUMSTANCES)
 
 
@@ -140,21 +145,23 @@ def parse(raw: Any) -> Record:
 
 
 def _trial(raw: Mapping[str, Any]) -> TrialRecord:
-    _demand(raw, _is_text, "cell")
-    _demand(raw, STATUSES.__contains__, "status")
-    _demand(raw, _is_count, "fold", "repeat")
-    if raw["status"] == "done":
-        _demand(raw, _is_share, "accuracy")
-    _demand_if_there(raw, _is_share, *SCORES)
-    _demand_if_there(raw, _is_number, "loss")
-    _demand_if_there(raw, _is_count, "labels")
-    _demand_if_there(raw, _are_amounts, "seconds")
-    _demand_if_there(raw, _are_numbers, "generated")
-    _demand_if_there(raw, _are_shares, "predicted")
-    _demand_if_there(raw, _is_text, "reason", "engine", "handed_over", "provenance")
-    _demand_if_there(raw, _is_time, "finished")
-    _demand_if_there(raw, _is_curve, "curve")
-    return TrialRecord(**{name: raw[name] for name in _TRIAL_FIELDS if raw.get(name) is not None})
+    """Each field is looked at once: a ledger may have a million trials."""
+    values: list[Any] = []
+    for name, fits in _TRIAL_FITS:
+        value = raw.get(name)
+        if value is None:
+            if name in _NEEDED:
+                raise _wrong(raw, name)
+            value = {} if name in _GROUPS else [] if name == "curve" else None
+        elif not fits(value):
+            raise _wrong(raw, name)
+        elif name in _SHARED:
+            value = intern(value)
+        values.append(value)
+    record = TrialRecord(*values)
+    if record.accuracy is None and record.done:
+        raise _wrong(raw, "accuracy")
+    return record
 
 
 def _plan(raw: Mapping[str, Any]) -> PlanRecord:
@@ -162,7 +169,7 @@ def _plan(raw: Mapping[str, Any]) -> PlanRecord:
     _demand(raw, _list_of(_is_text), "cells")
     _demand(raw, _list_of(_is_count), "folds", "repeats")
     if len(raw["folds"]) * len(raw["repeats"]) > _MOST_TRIALS:
-        raise _wrong(raw, "folds")
+        raise Flaw(f"its folds and repeats are {len(raw['folds'])} times {len(raw['repeats'])} trials of each cell")
     _demand_if_there(raw, _list_of(_is_skip), "skipped")
     _demand_if_there(raw, _is_time, "at")
     lists = {name: tuple(raw.get(name) or ()) for name in ("cells", "folds", "repeats", "skipped")}
@@ -171,7 +178,9 @@ def _plan(raw: Mapping[str, Any]) -> PlanRecord:
 
 def _provenance(raw: Mapping[str, Any]) -> ProvenanceRecord:
     _demand(raw, _is_text, "id")
-    return ProvenanceRecord(raw["id"], {name: value for name, value in raw.items() if name not in ("type", "id")})
+    facts = {name: value for name, value in raw.items() if name not in ("type", "id")}
+    _demand(facts, _is_json, *facts)
+    return ProvenanceRecord(raw["id"], facts)
 
 
 def _cell(raw: Mapping[str, Any]) -> CellRecord:
@@ -181,16 +190,41 @@ def _cell(raw: Mapping[str, Any]) -> CellRecord:
         raise Flaw("its cell was written by augbench 0.1, which knew no learners; `bench rekey` brings it up to date")
     _demand(raw, _is_choice, "learner", "augmenter")
     _demand_if_there(raw, _is_choice, "backbone", "readout")
+    if (raw.get("backbone") is None) != (raw.get("readout") is None):
+        raise Flaw("it has one of backbone and readout, which only make a network together")
     _demand(raw, _is_flat, "training", "versions")
+    _demand_training(raw["training"])
     _demand_if_there(raw, _is_flag, "tuned")
     _demand_if_there(raw, _are_texts, "tuned_from")
-    try:
-        cell = Cell.from_json(raw)
-    except (TypeError, UserError) as error:  # a training setting that is not known here
-        raise Flaw(f"its cell was written by another version: {error}") from error
+    cell = Cell.from_json({"backbone": None, "readout": None, **raw})
     if cell.key != raw["key"]:
         raise Flaw(f"its key is {_short(raw['key'])}, and what it says has the key {cell.key}")
     return CellRecord(raw["key"], cell)
+
+
+def _demand_training(values: Mapping[str, Any]) -> None:
+    """Every setting of training, each with a value that could be asked for; another version may have had others."""
+    offered = _offered()
+    for name in values.keys() | offered.keys():
+        if name not in offered:
+            raise Flaw(f"its training has the setting {_short(name)}, so its cell was written by another version")
+        if name not in values or (name != "preset" and not _admits(offered[name], values[name])):
+            raise Flaw(f"its training.{name} is {_short(values.get(name))}")
+
+
+@lru_cache(maxsize=1)
+def _offered() -> dict[str, Setting]:
+    return signature_settings(Training)
+
+
+def _admits(setting: Setting, value: Any) -> bool:
+    """Whether it is the value itself, not a word that a user could write for it."""
+    try:
+        return setting.check(value, "") == value and type(value) in (
+            (int, float) if setting.type is float else (setting.type,)
+        )
+    except UserError:
+        return False
 
 
 _READERS: dict[str, Callable[[Mapping[str, Any]], Record]] = {
@@ -243,19 +277,19 @@ def _is_time(value: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 2**31
+    return type(value) is int and 0 <= value < _MOST
 
 
 def _is_budget(value: Any) -> bool:
     return _is_count(value) and value > 0
 
 
+def _is_share(value: Any) -> bool:
+    return type(value) in (float, int) and 0 <= value <= 1
+
+
 def _is_number(value: Any) -> bool:
     return (type(value) is float and math.isfinite(value)) or (type(value) is int and abs(value) < 2**63)
-
-
-def _is_share(value: Any) -> bool:
-    return _is_number(value) and 0 <= value <= 1
 
 
 def _are_numbers(value: Any) -> bool:
@@ -263,7 +297,7 @@ def _are_numbers(value: Any) -> bool:
 
 
 def _are_amounts(value: Any) -> bool:
-    return _are_numbers(value) and all(number >= 0 for number in value.values())
+    return _are_numbers(value) and min(value.values(), default=0) >= 0
 
 
 def _are_shares(value: Any) -> bool:
@@ -272,10 +306,23 @@ def _are_shares(value: Any) -> bool:
 
 def _is_curve(value: Any) -> bool:
     """Pairs of an epoch and a loss; without a loop of ours, because every trial has one."""
-    if type(value) is not list or not set(map(type, value)) <= {list} or not set(map(len, value)) <= {2}:
+    if not value:
+        return type(value) is list
+    try:
+        epochs, losses = zip(*value, strict=True)
+        whole = sum(epochs)  # sums are of numbers alone, whole if all are, and finite if all are
+        return type(whole) is int and min(epochs) >= 0 and whole < 2**63 and math.isfinite(sum(losses))
+    except (TypeError, ValueError, OverflowError):
         return False
-    numbers = [*chain.from_iterable(value)]
-    return not numbers or (set(map(type, numbers)) <= {int, float} and -_HUGE < min(numbers) <= max(numbers) < _HUGE)
+
+
+def _is_json(value: Any) -> bool:
+    """Anything that JSON can hold."""
+    if type(value) is dict:
+        return all(map(_is_text, value)) and all(map(_is_json, value.values()))
+    if type(value) is list:
+        return all(map(_is_json, value))
+    return value is None or type(value) in (bool, str) or _is_number(value)
 
 
 def _is_flat(value: Any) -> bool:
@@ -292,7 +339,32 @@ def _is_choice(value: Any) -> bool:
 
 
 def _is_skip(value: Any) -> bool:
-    return type(value) is dict and _is_text(value.get("reason")) and type(value.get("cell")) in (dict, str)
+    if type(value) is not dict or not _is_text(value.get("reason")) or type(value.get("cell")) not in (dict, str):
+        return False
+    return _is_json(value)
+
+
+_ALL: dict[str, Fits] = {
+    "cell": _is_text,
+    "fold": _is_count,
+    "repeat": _is_count,
+    "status": STATUSES.__contains__,
+    "reason": _is_text,
+    "accuracy": _is_share,
+    "balanced_accuracy": _is_share,
+    "macro_f1": _is_share,
+    "loss": _is_number,
+    "labels": _is_count,
+    "engine": _is_text,
+    "handed_over": _is_text,
+    "predicted": _are_shares,
+    "seconds": _are_amounts,
+    "generated": _are_numbers,
+    "curve": _is_curve,
+    "finished": _is_time,
+    "provenance": _is_text,
+}
+_TRIAL_FITS = tuple((name, _ALL[name]) for name in _TRIAL_FIELDS)
 
 
 def _list_of(fits: Fits) -> Fits:

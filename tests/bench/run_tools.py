@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from rich.console import Console
 from bench.cli.run_session import RunRequest, execute
 from bench.plan.grids import Grid, product
 from bench.results.ledger import LedgerState, read_records
-from bench.results.merge import CIRCUMSTANCES
+from bench.results.records import CIRCUMSTANCES, Record, TrialRecord
 from bench.results.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -109,10 +109,10 @@ def results(workspace: Path) -> dict[tuple[str, int, int], dict[str, Any]]:
     """Every trial of a ledger without its times; a trial that has two lines is a mistake."""
     found: dict[tuple[str, int, int], dict[str, Any]] = {}
     for record in read_records(Workspace(workspace).ledger):
-        if record["type"] == "trial":
-            key = (record["cell"], record["fold"], record["repeat"])
+        if isinstance(record, TrialRecord):
+            key = (record.cell, record.fold, record.repeat)
             assert key not in found, f"{key} is in the ledger twice"
-            found[key] = {name: value for name, value in record.items() if name not in CIRCUMSTANCES}
+            found[key] = {name: value for name, value in record.to_json().items() if name not in CIRCUMSTANCES}
     return found
 
 
@@ -161,8 +161,8 @@ def prepare(workspace: Path, store: Path) -> Path:
     return workspace
 
 
-def write_trials(workspace: Path, records: Sequence[Mapping[str, Any]]) -> None:
-    """Put lines into a ledger by hand."""
+def write_trials(workspace: Path, records: Iterable[Record]) -> None:
+    """Put records into a ledger by hand."""
     workspace.mkdir(parents=True, exist_ok=True)
     with Workspace(workspace).ledger.open("a", encoding="utf-8") as file:
-        file.writelines(json.dumps(record) + "\n" for record in records)
+        file.writelines(json.dumps(record.to_json()) + "\n" for record in records)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,6 +21,7 @@ from bench.plan.grid_files import read_grid
 from bench.protocol.splits import read_splits
 from bench.registry import UserError
 from bench.results.ledger import read_records
+from bench.results.records import CellRecord, ProvenanceRecord, Record
 
 HOSTILE = (
     "\"><script>x</script><img src=y onerror='z'>{{7*7}}\\input{/etc/passwd}\\write18{id}$\\frac%\n&#_^~\x1b[31m\u202e"
@@ -122,28 +122,28 @@ def fake_ledger() -> ModuleType:
     return sys.modules[spec.name]
 
 
-def records(word: str) -> list[dict[str, Any]]:
+def records(word: str) -> list[Record]:
     """A ledger with that word wherever a ledger has words."""
     from tables.specs import Coordinate
 
     fake = fake_ledger()
     places = [Coordinate(f"D{word}", 2, name) for name in ("none", f"m{word}")]
-    found: list[dict[str, Any]] = fake.ledger(places, folds=2, repeats=1)
-    cell = next(record for record in found if record["type"] == "cell")
-    found.append(fake.trial(cell["key"], 1, 1, None, status=f"failed{word}", reason=word))
-    found.append(fake.plan([cell["key"]], [0], [0], grid=word, skipped=[{"cell": {"dataset": word}, "reason": word}]))
-    found.append({"type": "provenance", "id": word, "commit": word, "machine": {word: word}})
+    found: list[Record] = fake.ledger(places, folds=2, repeats=1)
+    key = next(record.key for record in found if isinstance(record, CellRecord))
+    found.append(fake.trial(key, 1, 1, None, reason=word))
+    found.append(fake.plan([key], [0], [0], grid=word, skipped=[{"cell": {"dataset": word}, "reason": word}]))
+    found.append(ProvenanceRecord(word, {"commit": word, "machine": {word: word}}))
     return found
 
 
 def test_a_report_of_hostile_names_has_the_tags_of_any_other() -> None:
-    from bench.results.frame import from_lines
+    from bench.results.frame import from_records
     from tables.grid import Request
     from tables.report import render
 
     pages = {}
     for word in ("plain", HOSTILE):
-        pages[word] = render(from_lines(records(word)), [Request()], word)
+        pages[word] = render(from_records(records(word)), [Request()], word)
     seen = {}
     for word, page in pages.items():
         parser = Tags()

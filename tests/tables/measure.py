@@ -5,7 +5,6 @@ Not a test: times depend on the machine. Aims: tables under 10 s, report under 3
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
@@ -26,12 +25,14 @@ print("CPU", round(cpu, 1), "torch" in sys.modules)
 
 def main() -> None:
     sys.path[:0] = [str(HERE), str(HERE.parents[1])]
-    from fake_ledger import ledger
+    from fake_ledger import ledger, lines
+
+    from bench.results.records import TrialRecord
 
     with tempfile.TemporaryDirectory() as folder:
         records = ledger()
-        (Path(folder) / "ledger.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-        print(f"{sum(record['type'] == 'trial' for record in records)} trials")
+        (Path(folder) / "ledger.jsonl").write_text(lines(records))
+        print(f"{sum(isinstance(record, TrialRecord) for record in records)} trials")
         for command, aim in (("tables", 10), ("report", 30)):
             start = time.perf_counter()
             code = CODE.format(root=str(HERE.parents[1]), command=command, workspace=folder)

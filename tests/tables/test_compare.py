@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from bench.registry import UserError
-from bench.results.frame import from_lines
+from bench.results.frame import from_records
 from tables.compare import OPEN, OUTSIDE, WITHIN, compare, latex, markdown, side_by_side
 from tables.grid import Request
 from tables.selection import Index
@@ -19,7 +19,7 @@ PLACE = Coordinate("PROTEINS", 10, "none")  # the paper has 59.3 (6.8)
 
 def index(fake: ModuleType, low: float, high: float, places: tuple[Coordinate, ...] = (PLACE,)) -> Index:
     """Trials that are half `low`, half `high`."""
-    return Index(from_lines(fake.ledger(places, value=lambda p, f, r: low if f % 2 else high)))
+    return Index(from_records(fake.ledger(places, value=lambda p, f, r: low if f % 2 else high)))
 
 
 def test_difference_and_noise_by_hand(fake: ModuleType) -> None:
@@ -44,7 +44,7 @@ def test_a_gap_is_outside_of_noise(fake: ModuleType) -> None:
 
 def test_one_trial_is_too_few(fake: ModuleType) -> None:
     cell = fake.cell(PLACE)
-    found = compare(Index(from_lines([cell, fake.trial(cell["key"], 0, 0, 0.6)])), Request(), ["GAE"])
+    found = compare(Index(from_records([cell, fake.trial(cell.key, 0, 0, 0.6)])), Request(), ["GAE"])
     assert found.lines[0].verdict == OPEN
     assert "1 have too few trials" in found.sums()[0]
 
@@ -61,7 +61,7 @@ def test_contradictions_stand_where_they_touch(fake: ModuleType) -> None:
 
 
 def test_rows_of_one_name_are_told_apart(fake: ModuleType) -> None:
-    found = compare(Index(from_lines(fake.ledger(folds=2, repeats=1))), Request())
+    found = compare(Index(from_records(fake.ledger(folds=2, repeats=1))), Request())
     for name in TABLES:
         places = {(line.row, line.theirs.coordinate.dataset, line.theirs.coordinate.k) for line in found.lines}
         assert {"Acc w/o Low Diff", "Unc w/o Low Diff", "GDM Acc (GIN)", "GDM Acc (GAT)"} <= {row for row, *_ in places}

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from bench.registry import UserError
-from bench.results.frame import from_lines
+from bench.results.frame import from_records
 from tables import figures
 from tables.grid import Request
 from tables.selection import Index
@@ -24,7 +24,7 @@ def index(fake: ModuleType) -> Index:
         return None if (place.dataset, place.k, fold) == ("NCI1", 5, 1) else fake.accuracy(place, fold, repeat)
 
     others = [Coordinate(HOSTILE, k, name) for k in (1, 4) for name in ("none", "duplicate", HOSTILE)]
-    return Index(from_lines(fake.ledger(FIGURE.coordinates(), value=value) + fake.ledger(others)))
+    return Index(from_records(fake.ledger(FIGURE.coordinates(), value=value) + fake.ledger(others)))
 
 
 def test_points_are_the_means_in_percent(index: Index, fake: ModuleType) -> None:

@@ -8,7 +8,7 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
-from bench.results.frame import from_lines
+from bench.results.frame import from_records
 from tables import formats
 from tables.grid import Request, fill
 from tables.selection import Index
@@ -17,7 +17,7 @@ from tables.wording import seconds, signed
 
 
 def test_csv_holds_every_number_unrounded(fake: ModuleType) -> None:
-    index = Index(from_lines(fake.ledger()))
+    index = Index(from_records(fake.ledger()))
     grid = fill(index, TABLES["GAE"], Request())
     frame = pd.read_csv(io.StringIO(formats.tidy(grid, index).to_csv(index=False)))
     assert len(frame) == 40
@@ -36,7 +36,7 @@ def test_markdown_has_caption_marks_and_notes(fake: ModuleType) -> None:
 
     rows = (Row("GCN", "none"), Row("A", "gdm-acc"), Row("U|x", "gdm-unc"))
     spec = TableSpec("t", "{measure} *here*.", (rows,), (Column("PROTEINS", 10, "10", "Proteins"),))
-    grid = fill(Index(from_lines(fake.ledger(spec.coordinates(), value=value))), spec, Request())
+    grid = fill(Index(from_records(fake.ledger(spec.coordinates(), value=value))), spec, Request())
     text = formats.markdown(grid)
     assert text.startswith("Mean classification accuracy in percent")
     assert r"\*here\*" in text

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from bench.registry import UserError
-from bench.results.frame import from_lines
+from bench.results.frame import from_records
 from tables.grid import Entry, Grid, Request, fill, reference_of, specs_for
 from tables.selection import Index, Pick
 from tables.specs import METHODS, TABLES, Column, Coordinate, Row, TableSpec
@@ -23,7 +23,7 @@ SPEC = TableSpec("t", "{measure} here.", (ROWS,), (Column("PROTEINS", 10, "10"),
 
 
 def filled(fake: ModuleType, value: Value, spec: TableSpec = SPEC, **request: object) -> Grid:
-    index = Index(from_lines(fake.ledger(spec.coordinates(), value=value)))
+    index = Index(from_records(fake.ledger(spec.coordinates(), value=value)))
     return fill(index, spec, Request(**request))  # type: ignore[arg-type]
 
 
@@ -116,7 +116,7 @@ def test_a_missing_trial_shows_and_strict_refuses(fake: ModuleType) -> None:
 
 
 def test_absent_cells_are_dashes(fake: ModuleType) -> None:
-    index = Index(from_lines(fake.ledger([Coordinate("PROTEINS", 10, "none")])))
+    index = Index(from_records(fake.ledger([Coordinate("PROTEINS", 10, "none")])))
     grid = fill(index, TABLES["GAE"], Request())
     absent = grid.groups[1][0].entries[0]
     assert shown(absent, "values", "best").main == "--" and shown(absent, "values", "best").raised == ()
@@ -131,7 +131,7 @@ def test_all_trials_failed_is_a_dash_with_its_count(fake: ModuleType) -> None:
 
 
 def test_a_group_of_one_row_has_no_best(fake: ModuleType) -> None:
-    grid = fill(Index(from_lines(fake.ledger())), TABLES["Match"], Request())
+    grid = fill(Index(from_records(fake.ledger())), TABLES["Match"], Request())
     assert not any(entry.best for entry in grid.groups[0][0].entries)
     for group in grid.groups[1:]:
         assert all(any(line.entries[c].best for line in group) for c in range(8))
@@ -139,16 +139,17 @@ def test_a_group_of_one_row_has_no_best(fake: ModuleType) -> None:
 
 def test_tuned_rows_stand_beside_the_default_ones(fake: ModuleType) -> None:
     records = fake.ledger(SPEC.coordinates()) + fake.tuned(SPEC.coordinates())
-    grid = fill(Index(from_lines(records)), SPEC, Request(settings=("default", "tuned")))
+    grid = fill(Index(from_records(records)), SPEC, Request(settings=("default", "tuned")))
     assert [line.name for line in grid.lines][:4] == ["GCN", "GCN (tuned)", "A", "A (tuned)"]
     default, tuned = grid.lines[2].entries[0], grid.lines[3].entries[0]
     assert tuned.value.mean == pytest.approx(default.value.mean + 0.01)
     assert tuned.difference is not None and default.difference is not None
     assert tuned.difference.mean == pytest.approx(default.difference.mean), "tuned is compared with tuned"
+    assert "Training: standard (800 epochs), tuned from standard." in caption(grid)
 
 
 def test_a_table_without_tuned_cells_is_not_doubled(fake: ModuleType) -> None:
-    index = Index(from_lines(fake.ledger(SPEC.coordinates()) + fake.tuned([Coordinate("DD", 10, "none")])))
+    index = Index(from_records(fake.ledger(SPEC.coordinates()) + fake.tuned([Coordinate("DD", 10, "none")])))
     grid = fill(index, SPEC, Request(settings=("default", "tuned")))
     assert [line.name for line in grid.lines] == ["GCN", "A", "B", "C"]
 
@@ -180,7 +181,7 @@ def test_reference_prefers_the_same_readout() -> None:
 
 def test_tables_offered_are_those_with_cells_and_custom_for_the_rest(fake: ModuleType) -> None:
     digits = [Coordinate("digits", 5, name) for name in ("none", "dropedge")]
-    index = Index(from_lines(fake.ledger(digits)))
+    index = Index(from_records(fake.ledger(digits)))
     (spec,) = specs_for(index, (), ["default"])
     assert spec.name == "custom" and set(spec.coordinates()) == set(digits)
     grid = fill(index, spec, Request())
@@ -195,21 +196,21 @@ def test_tables_offered_are_those_with_cells_and_custom_for_the_rest(fake: Modul
 
 def test_controls_on_the_papers_data_stand_beside_plain_training(fake: ModuleType) -> None:
     places = [Coordinate("PROTEINS", 10, name) for name in ("none", "duplicate", "dropedge")]
-    index = Index(from_lines(fake.ledger(places)))
+    index = Index(from_records(fake.ledger(places)))
     specs = {spec.name: spec for spec in specs_for(index, (), ["default"])}
     assert {row.augmenter for row in specs["custom"].rows} == {"none", "duplicate"}
     assert {"10labelrate", "main_exp", "GAE"} <= set(specs)
     with pytest.raises(UserError, match="every cell is in one of the paper's tables"):
-        specs_for(Index(from_lines(fake.ledger(places[:1]))), ["custom"], ["default"])
+        specs_for(Index(from_records(fake.ledger(places[:1]))), ["custom"], ["default"])
 
 
 def test_captions_state_conditions(fake: ModuleType) -> None:
-    grid = fill(Index(from_lines(fake.ledger())), TABLES["10labelrate"], Request())
+    grid = fill(Index(from_records(fake.ledger())), TABLES["10labelrate"], Request())
     text = caption(grid)
     assert text.startswith(
         "Mean classification accuracy in percent (standard deviation over the trials within brackets)"
     )
-    for words in ("30 trials per cell", "CHEMICAL, COLLABORATIVE_1", "a constant where", "paper (800 epochs)"):
+    for words in ("30 trials per cell", "CHEMICAL, COLLABORATIVE_1", "a constant where", "standard (800 epochs)"):
         assert words in text
     assert len(grid.lines) == len(METHODS)
 
@@ -217,7 +218,7 @@ def test_captions_state_conditions(fake: ModuleType) -> None:
 def test_what_may_differ_is_said(fake: ModuleType) -> None:
     spec = TableSpec("t", "{measure}.", (ROWS[:1],), (Column("PROTEINS", 10, "a"), Column("DD", 10, "b")))
     records = fake.ledger(spec.coordinates()[:1]) + fake.ledger(spec.coordinates()[1:], splits="stratified")
-    index = Index(from_lines(records))
+    index = Index(from_records(records))
     with pytest.raises(UserError, match="different splits"):
         fill(index, spec, Request())
     grid = fill(index, spec, Request(pick=Pick(mix=frozenset({"splits"}))))

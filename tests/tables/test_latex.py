@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 from bench.registry import UserError
-from bench.results.frame import from_lines
+from bench.results.frame import from_records
 from tables import compare, latex
 from tables.grid import Grid, Request, fill, specs_for
 from tables.selection import Index
@@ -30,7 +30,7 @@ def index(fake: ModuleType) -> Index:
         return None if (place.dataset, fold) == ("NCI1", 2) else fake.accuracy(place, fold, repeat)
 
     odd = [Coordinate(HOSTILE, 2, name) for name in ("none", HOSTILE)]
-    return Index(from_lines(fake.ledger(value=value) + fake.ledger(odd)))
+    return Index(from_records(fake.ledger(value=value) + fake.ledger(odd)))
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_cells_are_written_as_in_the_paper() -> None:
 
 
 def test_layout_is_the_papers(fake: ModuleType) -> None:
-    whole = Index(from_lines(fake.ledger()))
+    whole = Index(from_records(fake.ledger()))
     match = latex.table(fill(whole, TABLES["Match"], Request()))
     assert r"\begin{tabular}{l|llll||llll}" in match
     assert r"\resizebox{\textwidth}{!}{%" in match
@@ -67,7 +67,7 @@ def test_layout_is_the_papers(fake: ModuleType) -> None:
 
 
 def test_a_narrow_table_is_not_blown_up(fake: ModuleType) -> None:
-    index = Index(from_lines(fake.ledger([Coordinate("digits", 2, name) for name in ("none", "dropedge")])))
+    index = Index(from_records(fake.ledger([Coordinate("digits", 2, name) for name in ("none", "dropedge")])))
     (spec,) = specs_for(index, (), ["default"])
     text = latex.table(fill(index, spec, Request()))
     assert r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%" in text
@@ -103,7 +103,7 @@ def test_macros_are_letters_only_and_unique(grids: list[Grid]) -> None:
 
 def test_macros_of_look_alikes_stay_apart(fake: ModuleType) -> None:
     places = [Coordinate("set", 1, name) for name in ("a-b", "a_b", "a.b")]
-    index = Index(from_lines(fake.ledger(places, folds=1, repeats=1)))
+    index = Index(from_records(fake.ledger(places, folds=1, repeats=1)))
     text = latex.macros([fill(index, spec, Request()) for spec in specs_for(index, (), ["default"])])
     assert len(set(re.findall(r"\\newcommand\{\\([^}]*)\}", text))) == 3
     assert "mathbf" not in text

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +15,7 @@ from typing import ClassVar
 import pytest
 
 from bench.registry import UserError
-from bench.results.frame import from_lines
+from bench.results.frame import from_records
 from tables.grid import Request
 from tables.report import render
 from tables.specs import FIGURE, TABLES, Coordinate
@@ -38,10 +39,11 @@ def page(fake: ModuleType) -> str:
     odd = [Coordinate(HOSTILE, 2, name) for name in ("none", HOSTILE)]
     records += fake.ledger(odd, features="degree")
     cell = fake.cell(Coordinate("MUTAG", 2, "none"), features="native")
-    records += [cell, fake.trial(cell["key"], 0, 0, None, status="diverged", reason=HOSTILE)]
+    records += [cell, fake.trial(cell.key, 0, 0, None, status="diverged", reason=HOSTILE)]
     records.append(fake.plan([], [], [], grid=HOSTILE, skipped=[{"cell": HOSTILE, "reason": HOSTILE}]))
-    records.append({**fake.PROVENANCE, "id": "p2", "machine": {"cpu": HOSTILE, "cores": 3}})
-    return render(from_lines(records), [Request(mark="ties")], title=HOSTILE)
+    origin = {**fake.PROVENANCE.facts, "machine": {"cpu": HOSTILE, "cores": 3}}
+    records.append(replace(fake.PROVENANCE, id="p2", facts=origin))
+    return render(from_records(records), [Request(mark="ties")], title=HOSTILE)
 
 
 def test_page_says_what_was_run_and_what_failed(page: str) -> None:
@@ -87,15 +89,15 @@ def test_page_loads_nothing(page: str) -> None:
 def test_features_are_sections_unless_one_is_picked(fake: ModuleType) -> None:
     place = Coordinate("IMDB-BINARY", 2, "none")
     records = fake.ledger([place]) + fake.ledger([place], features="degree")
-    assert "Features: degree" in render(from_lines(records), [Request()])
+    assert "Features: degree" in render(from_records(records), [Request()])
     records = fake.ledger([Coordinate("PROTEINS", 2, "none")])
-    text = render(from_lines(records), [Request(metric="macro_f1")])
+    text = render(from_records(records), [Request(metric="macro_f1")])
     assert "Beside the paper" not in text and "macro-averaged F1" in text
 
 
 def test_an_empty_ledger_is_said(fake: ModuleType) -> None:
     with pytest.raises(UserError, match="no trials to report on yet"):
-        render(from_lines([fake.PROVENANCE]), [Request()])
+        render(from_records([fake.PROVENANCE]), [Request()])
 
 
 WATCHER = """<!doctype html><html><body>

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bench.registry import UserError
-from bench.results.frame import from_lines
+from bench.results.frame import from_records
 from tables.selection import Index, Pick, base_label, social_features
 from tables.specs import Coordinate
 
@@ -18,11 +18,11 @@ CHEMICAL = Coordinate("PROTEINS", 10, "none")
 
 def index(fake: ModuleType, *variants: tuple[Coordinate, dict[str, Any]]) -> Index:
     records = [r for place, changes in variants for r in fake.ledger([place], folds=2, repeats=1, **changes)]
-    return Index(from_lines(records))
+    return Index(from_records(records))
 
 
 def versions(fake: ModuleType, place: Coordinate, **changes: Any) -> dict[str, Any]:
-    return {"versions": {**fake.cell(place)["versions"], **changes}}
+    return {"versions": {**fake.cell(place).cell.versions, **changes}}
 
 
 def test_two_features_for_one_place_are_an_error_that_names_them(fake: ModuleType) -> None:
@@ -68,27 +68,25 @@ def test_versions_of_an_engine_do_not_mix(fake: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            {"training": {"preset": "quick", "epochs": 100, "lr": 0.01, "weight_decay": 0.0, "select": "last"}},
-            "--preset",
-        ),
-        ({"training": {"preset": "paper", "epochs": 9, "lr": 0.01, "weight_decay": 0.0, "select": "last"}}, "epochs"),
+        ({"training": {"preset": "quick", "epochs": 100}}, "--preset"),
+        ({"training": {"epochs": 9}}, "epochs"),
         ({"torch": "2.14"}, "--where torch="),
         ({"augmenter": 2}, "--where augmenter-version="),
         ({"protocol": 2}, "--where protocol="),
     ],
 )
 def test_presets_and_versions_are_told_apart(fake: ModuleType, change: dict[str, Any], message: str) -> None:
-    other = change if "training" in change else versions(fake, CHEMICAL, **change)
+    own = {"training": {**fake.TRAINING, **change.get("training", {})}}
+    other = own if "training" in change else versions(fake, CHEMICAL, **change)
     with pytest.raises(UserError, match=message):
         index(fake, (CHEMICAL, {}), (CHEMICAL, other)).choose([CHEMICAL], "default", Pick())
 
 
 def test_latest_takes_what_was_run_last(fake: ModuleType) -> None:
     old, new = fake.cell(CHEMICAL), fake.cell(CHEMICAL, **versions(fake, CHEMICAL, augmenter=2))
-    lines = [old, new, fake.trial(new["key"], 0, 0, 0.5, finished="2026-02-01"), fake.trial(old["key"], 0, 0, 0.4)]
-    held = Index(from_lines(lines))
-    assert held.choose([CHEMICAL], "default", Pick({"augmenter-version": "latest"})) == {CHEMICAL: new["key"]}
+    lines = [old, new, fake.trial(new.key, 0, 0, 0.5, finished="2026-02-01"), fake.trial(old.key, 0, 0, 0.4)]
+    held = Index(from_records(lines))
+    assert held.choose([CHEMICAL], "default", Pick({"augmenter-version": "latest"})) == {CHEMICAL: new.key}
 
 
 def test_one_table_does_not_mix_social_features_of_two_sets(fake: ModuleType) -> None:
@@ -120,10 +118,24 @@ def test_versions_of_other_methods_may_differ_but_torch_may_not(fake: ModuleType
 
 def test_default_and_tuned_are_different_cells(fake: ModuleType) -> None:
     lines = fake.ledger([CHEMICAL], folds=1, repeats=1) + fake.tuned([CHEMICAL], folds=1, repeats=1)
-    held = Index(from_lines(lines))
+    held = Index(from_records(lines))
     default, tuned = (held.choose([CHEMICAL], kind, Pick())[CHEMICAL] for kind in ("default", "tuned"))
     assert default != tuned
     assert held.check_agreement([default, tuned], Pick()) == [], "what was tuned differs by design"
+    for kind, key in (("default", default), ("tuned", tuned)):
+        assert held.choose([CHEMICAL], kind, Pick({"preset": "standard"})) == {CHEMICAL: key}
+
+
+def test_a_tuned_cell_agrees_with_the_preset_that_it_started_from_and_no_other(fake: ModuleType) -> None:
+    quick = index(
+        fake, (CHEMICAL, {}), (CHEMICAL, {"tuned": True, "training": {**fake.TRAINING, "preset": "quick+lr=1"}})
+    )
+    with pytest.raises(UserError, match=r"different preset \(quick, standard\)"):
+        quick.check_agreement(quick.cells, Pick())
+    assert quick.choose([CHEMICAL], "tuned", Pick({"preset": "standard"})) == {CHEMICAL: None}
+    changed = index(fake, (CHEMICAL, {}), (CHEMICAL, {"training": {**fake.TRAINING, "preset": "standard+lr=1"}}))
+    with pytest.raises(UserError, match=r"different preset \(standard, standard\+lr=1\)"):
+        changed.check_agreement(changed.cells, Pick())
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -16,6 +15,7 @@ from typer.testing import CliRunner
 
 from bench.cli.commands import tables as commands
 from bench.registry import UserError
+from bench.results.records import Record
 from tables.specs import TABLES, Coordinate
 
 app = typer.Typer()
@@ -31,9 +31,9 @@ def run(*words: str | Path) -> str:
     return ran.output
 
 
-def workspace(folder: Path, records: list[dict[str, Any]]) -> Path:
+def workspace(folder: Path, records: list[Record]) -> Path:
     folder.mkdir(exist_ok=True)
-    (folder / "ledger.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (folder / "ledger.jsonl").write_text("".join(json.dumps(record.to_json()) + "\n" for record in records))
     return folder
 
 

@@ -7,9 +7,9 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -18,35 +18,31 @@ from bench.cli.run_session import RunRequest
 from bench.cli.status import print_status
 from bench.cli.why import explain
 from bench.plan.grids import Grid, product
-from bench.plan.planner import Planner, stamped
+from bench.plan.planner import Planner
 from bench.plan.staleness import differences
-from bench.registry import UserError
+from bench.registry import Choice, UserError
+from bench.results.records import CellRecord, PlanRecord, ProvenanceRecord
 from bench.results.workspace import Workspace
 
 Make = Callable[..., Path]
 
 
-def trial(key: str, fold: int, repeat: int = 0, **more: Any) -> dict[str, Any]:
-    scores = {"accuracy": 0.5, "balanced_accuracy": 0.5, "macro_f1": 0.5, "loss": 0.1, "labels": 4}
-    rest = {"seconds": {"augment": 0.1, "train": 4.0, "evaluate": 0.1}, "generated": {}, "reason": None}
-    curve = [[epoch, 0.123456] for epoch in range(21)]
-    line = {"type": "trial", "cell": key, "fold": fold, "repeat": repeat, "status": "done", **scores, **rest}
-    return {**line, "curve": curve, "finished": "2026-01-01T00:00:00+00:00", "provenance": "p", **more}
+ORIGIN = {"augbench": "0.1", "commit": "abcdef0123456789", "dirty": True, "torch": "2.0", "python": "3.11"}
 
 
 @pytest.fixture
-def ledger(tmp_path: Path, tools: ModuleType) -> Path:
+def ledger(tmp_path: Path, tools: ModuleType, fake: ModuleType) -> Path:
     """Three cells: finished, with a failure and something missing, and measured with another torch."""
     plan = Planner(tmp_path / "data", RunRequest.engine).plan(tools.grid(["none", "dropedge", "m-mixup"], folds=3))
-    cells = [{"type": "cell", "key": cell.key, **cell.to_json()} for cell in plan.cells]
-    cells[2]["versions"] = {**cells[2]["versions"], "torch": "1.13"}
-    keys = [cell.key for cell in plan.cells]
-    trials = [trial(keys[0], fold) for fold in range(3)]
-    trials += [trial(keys[1], 0), trial(keys[1], 1, status="failed", reason="RuntimeError: boom [x]")]
-    trials += [trial(keys[2], fold) for fold in range(2)]
-    origin = {"type": "provenance", "id": "p", "augbench": "0.1", "commit": "abcdef0123456789", "dirty": True}
+    done, partly, old = plan.cells
+    old = replace(old, versions={**old.versions, "torch": "1.13"})
+    plan = replace(plan, cells=(done, partly, old))
+    trials = [fake.trial(done.key, fold) for fold in range(3)]
+    trials += [fake.trial(partly.key, 0), fake.trial(partly.key, 1, 0, None, reason="RuntimeError: boom [x]")]
+    trials += [fake.trial(old.key, fold) for fold in range(2)]
+    cells = [CellRecord(cell.key, cell) for cell in plan.cells]
     folder = tmp_path / "runs"
-    tools.write_trials(folder, [{**origin, "torch": "2.0", "python": "3.11"}, *cells, stamped(plan.record()), *trials])
+    tools.write_trials(folder, [ProvenanceRecord("p1", ORIGIN), *cells, PlanRecord.of(plan), *trials])
     return folder
 
 
@@ -73,7 +69,7 @@ def test_status_of_nothing_is_a_mistake(tmp_path: Path) -> None:
 
 
 def key_of(ledger: Path, tools: ModuleType, augmenter: str) -> str:
-    return next(key for key, cell in tools.state(ledger).cells.items() if cell["augmenter"]["name"] == augmenter)
+    return next(key for key, cell in tools.state(ledger).cells.items() if cell.augmenter.name == augmenter)
 
 
 def test_why_names_the_version_that_changed(ledger: Path, tmp_path: Path, tools: ModuleType) -> None:
@@ -97,20 +93,20 @@ def test_why_says_when_nothing_changed_and_names_the_nearest_cell(
 
 
 def test_why_sees_a_changed_default_and_changed_data(ledger: Path, tmp_path: Path, tools: ModuleType) -> None:
-    state = tools.state(ledger)
-    facts = state.cells[key_of(ledger, tools, "dropedge")]
-    old = {**facts, "key": "0" * 16, "augmenter": {**facts["augmenter"], "settings": {"p": 0.5}}}
-    tools.write_trials(ledger, [{**old, "versions": {**facts["versions"], "dataset": "beef"}}])
-    text = shown(lambda console: explain(ledger, "0000", tmp_path / "data", console))
+    cell = tools.state(ledger).cells[key_of(ledger, tools, "dropedge")]
+    augmenter = replace(cell.augmenter, settings={"p": 0.5})
+    old = replace(cell, augmenter=augmenter, versions={**cell.versions, "dataset": "beef"})
+    tools.write_trials(ledger, [CellRecord(old.key, old)])
+    text = shown(lambda console: explain(ledger, old.key[:10], tmp_path / "data", console))
     assert "augmenter.settings.p then 0.5, now 0.25" in " ".join(text.split())
     assert "versions.dataset" in text and "then beef" in text
 
 
 def test_why_tells_when_a_plug_in_is_gone(ledger: Path, tmp_path: Path, tools: ModuleType) -> None:
-    facts = tools.state(ledger).cells[key_of(ledger, tools, "none")]
-    gone = {"name": "gone", "settings": {}, "label": "gone"}
-    tools.write_trials(ledger, [{**facts, "key": "1" * 16, "augmenter": gone}])
-    text = shown(lambda console: explain(ledger, "1111", tmp_path / "data", console))
+    cell = tools.state(ledger).cells[key_of(ledger, tools, "none")]
+    gone = replace(cell, augmenter=Choice("gone", {}, "gone"))
+    tools.write_trials(ledger, [CellRecord(gone.key, gone)])
+    text = shown(lambda console: explain(ledger, gone.key[:10], tmp_path / "data", console))
     assert "the code here cannot make this cell: unknown augmenter 'gone'" in text
 
 
@@ -121,19 +117,33 @@ def test_why_needs_one_cell(ledger: Path, tmp_path: Path) -> None:
         explain(ledger, "", tmp_path)
 
 
-def test_differences_are_named_by_their_path() -> None:
-    one = {"k": 1, "training": {"epochs": 3}, "key": "a", "augmenter": {"label": "x", "name": "n"}}
-    other = {"k": 1, "training": {"epochs": 4, "lr": 1}, "key": "b", "augmenter": {"label": "y", "name": "n"}}
-    assert differences(one, other) == {"training.epochs": (3, 4), "training.lr": (None, 1)}
+def test_differences_are_named_by_their_path(fake: ModuleType) -> None:
+    one = fake.cell().cell
+    training = replace(one.training, preset="standard+epochs=4", epochs=4)
+    other = replace(one, training=training, augmenter=Choice("none", {"p": 1}, "none"), readout=None, backbone=None)
+    assert differences(one, one) == {}
+    assert differences(one, other) == {
+        "training.preset": ("standard", "standard+epochs=4"),
+        "training.epochs": (800, 4),
+        "augmenter.settings.p": (None, 1),
+        **{
+            f"{part}.{name}": (label, None)
+            for part, label in (("backbone", "gcn"), ("readout", "mean"))
+            for name in ("name", "label")
+        },
+    }
 
 
-def test_status_of_13200_trials_takes_less_than_two_seconds_and_no_torch(tmp_path: Path, tools: ModuleType) -> None:
-    base = Planner(tmp_path, RunRequest.engine).plan(Grid("full", product(["synthetic"])))
-    facts = base.cells[0].to_json()
-    cells = [{"type": "cell", **facts, "key": f"{number:016x}", "k": number + 1} for number in range(440)]
-    plan = {**stamped(base.record()), "cells": [cell["key"] for cell in cells]}
-    trials = [trial(cell["key"], fold, repeat) for cell in cells for fold in range(10) for repeat in range(3)]
-    tools.write_trials(tmp_path / "runs", [*cells, plan, *trials])
+def test_status_of_13200_trials_takes_less_than_two_seconds_and_no_torch(
+    tmp_path: Path, tools: ModuleType, fake: ModuleType
+) -> None:
+    grid = Grid("full", product(["synthetic"], k=range(1, 441)))
+    plan = Planner(tmp_path, RunRequest.engine).plan(grid)
+    curve = [[epoch, 0.123456] for epoch in range(21)]
+    jobs = [(cell.key, trial) for cell in plan.cells for trial in plan.trials]
+    trials = [fake.trial(key, trial.fold, trial.repeat, curve=curve) for key, trial in jobs]
+    cells = [CellRecord(cell.key, cell) for cell in plan.cells]
+    tools.write_trials(tmp_path / "runs", [*cells, PlanRecord.of(plan), *trials])
     program = (
         "import sys\nsys.argv = ['bench', 'status', '-w', sys.argv[1]]\nfrom bench.cli.app import main\n"
         "try:\n    main()\nfinally:\n    print('torch' in sys.modules)"

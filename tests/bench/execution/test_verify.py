@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -13,6 +14,8 @@ import typer
 from bench.cli.commands.ledger import verify
 from bench.execution.verify import Candidates
 from bench.registry import UserError
+from bench.results.ledger import LedgerState, read_records
+from bench.results.records import CellRecord, ProvenanceRecord
 from bench.results.workspace import Workspace
 
 Make = Callable[..., Path]
@@ -49,20 +52,27 @@ def test_a_number_that_was_changed_by_hand_is_found(finished: Path, capsys: pyte
     assert "not the same" in out and "5 of 6 came out the same" in out
 
 
-def test_trials_of_other_versions_stay_out_of_it(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trials_of_other_versions_stay_out_of_it(
+    finished: Path, tools: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = Workspace(finished).ledger
-    text = path.read_text(encoding="utf-8")
-    lines = [json.loads(line) for line in text.splitlines()]
-    for number, cell in enumerate(line for line in lines if line["type"] == "cell"):
-        cell["versions"]["torch"] = "1.0" if number else cell["versions"]["torch"]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    state = LedgerState.of(read_records(path))
+    path.unlink()
+    kept, *others = state.cells.values()
+    older = {cell.key: replace(cell, versions={**cell.versions, "torch": "1.0"}) for cell in others}
+    records = [
+        replace(r, cell=older[r.cell].key if r.cell in older else r.cell)
+        for t in state.trials.values()
+        for r in t.values()
+    ]
+    tools.write_trials(finished, [CellRecord(cell.key, cell) for cell in (kept, *older.values())] + records)
     assert check(finished) == 0
     out = capsys.readouterr().out
     assert "4 trials are of other versions" in out and "2 of 2 came out the same" in out
 
 
 def test_nothing_to_verify_is_a_mistake(tmp_path: Path, tools: ModuleType) -> None:
-    tools.write_trials(tmp_path / "runs", [{"type": "provenance", "id": "p"}])
+    tools.write_trials(tmp_path / "runs", [ProvenanceRecord("p", {})])
     with pytest.raises(UserError, match="it has no finished trial"):
         Candidates.of(tmp_path / "runs", tmp_path)
 

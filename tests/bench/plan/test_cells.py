@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bench.plan.cells import Cell
-from bench.protocol.training import PRESETS, Training, preset
+from bench.protocol.training import PRESETS, Training, base_preset, preset
 from bench.registry import Choice, UserError
 
 
@@ -16,6 +16,7 @@ def make_cell(**changes: object) -> Cell:
         "features": "native",
         "splits": "stratified",
         "k": 10,
+        "learner": Choice("gnn", {}, "gnn"),
         "augmenter": Choice("dropedge", {"p": 0.25}, "dropedge"),
         "backbone": Choice("gcn", {"width": 64}, "gcn"),
         "readout": Choice("mean", {}, "mean"),
@@ -45,6 +46,8 @@ def test_a_line_that_says_nothing_of_tuning_is_of_a_cell_that_was_not_tuned() ->
         {"features": "constant"},
         {"splits": "CHEMICAL"},
         {"k": 11},
+        {"learner": Choice("other", {}, "other")},
+        {"backbone": None, "readout": None},
         {"augmenter": Choice("dropedge", {"p": 0.3}, "dropedge:p=0.3")},
         {"backbone": Choice("gin", {"width": 64}, "gin")},
         {"readout": Choice("max", {}, "max")},
@@ -57,8 +60,15 @@ def test_every_setting_and_version_is_part_of_the_key(change: dict[str, object])
     assert make_cell(**change).key != make_cell().key
 
 
-def test_the_way_a_method_is_written_is_not_part_of_the_key() -> None:
-    assert make_cell(augmenter=Choice("dropedge", {"p": 0.25}, "another label")).key == make_cell().key
+def test_labels_are_part_of_the_key_because_seeds_are_made_from_them() -> None:
+    assert make_cell(augmenter=Choice("dropedge", {"p": 0.25}, "another label")).key != make_cell().key
+
+
+def test_a_learner_without_a_network_has_no_backbone_and_no_readout() -> None:
+    cell = make_cell(learner=Choice("wl-svm", {}, "wl-svm"), backbone=None, readout=None)
+    assert Cell.from_json(json.loads(json.dumps(cell.to_json()))) == cell
+    assert (cell.model, cell.part_label("backbone"), cell.part_label("learner")) == ("wl-svm", "", "wl-svm")
+    assert make_cell().model == "gcn mean"
 
 
 def test_k_below_one_is_refused() -> None:
@@ -66,16 +76,20 @@ def test_k_below_one_is_refused() -> None:
         make_cell(k=0)
 
 
-def test_the_paper_preset_is_the_papers() -> None:
-    paper = preset("paper")
-    assert (paper.epochs, paper.lr, paper.weight_decay, paper.select) == (800, 0.01, 0.0, "last")
+def test_the_standard_preset_is_the_papers() -> None:
+    standard = preset("standard")
+    assert (standard.epochs, standard.lr, standard.weight_decay, standard.select) == (800, 0.01, 0.0, "last")
 
 
 def test_presets_are_named_and_changes_are_checked() -> None:
     assert all(name == training.preset for name, training in PRESETS.items())
-    assert preset("paper").with_settings({"epochs": "20"}) == replace(Training(), epochs=20)
-    with pytest.raises(UserError, match="Did you mean: paper"):
-        preset("papper")
+    changed = preset("standard").with_settings({"epochs": "20"})
+    assert changed == replace(Training(), preset="standard+epochs=20", epochs=20)
+    assert changed.with_settings({"lr": 0.1}).preset == "standard+epochs=20,lr=0.1"
+    assert changed.with_settings({"epochs": 800}) == preset("standard")
+    assert {base_preset(one.preset) for one in (changed, preset("standard"))} == {"standard"}
+    with pytest.raises(UserError, match="Did you mean: standard"):
+        preset("standart")
     with pytest.raises(UserError, match="Did you mean: epochs"):
         Training().with_settings({"epoch": 3})
     with pytest.raises(UserError, match="epochs=0 is not valid"):

@@ -18,6 +18,8 @@ from bench.plan.cells import Cell, Trial
 from bench.plan.forecast import LONG_PROBE_EPOCHS, PROBE_EPOCHS, Forecast, predicted
 from bench.plan.grids import Grid, product
 from bench.plan.planner import Planner
+from bench.results.ledger import LedgerState
+from bench.results.records import CellRecord, TrialRecord
 
 
 @pytest.fixture
@@ -27,8 +29,12 @@ def cells(tmp_path: Path) -> dict[int, Cell]:
     return {cell.k: cell for cell in Planner(tmp_path, "reference").plan(grid).cells}
 
 
-def trial(train: float, augment: float = 0.0) -> dict[str, Any]:
-    return {"status": "done", "accuracy": 0.5, "seconds": {"augment": augment, "train": train, "evaluate": 0.5}}
+def trial(train: float, augment: float = 0.0) -> TrialRecord:
+    seconds = {"augment": augment, "train": train, "evaluate": 0.5}
+    return TrialRecord("c", 0, 0, "done", accuracy=0.5, seconds=seconds)
+
+
+FAILED = TrialRecord("c", 0, 0, "failed", "boom")
 
 
 def test_a_measured_cell_takes_what_it_took(cells: dict[int, Cell]) -> None:
@@ -36,6 +42,13 @@ def test_a_measured_cell_takes_what_it_took(cells: dict[int, Cell]) -> None:
     forecast.learn(cells[2], trial(8.0, 1.0))
     forecast.learn(cells[2], trial(10.0, 1.0))
     assert forecast.seconds(cells[2]) == pytest.approx(9.0 + 1.0 + 0.5)
+
+
+def test_a_forecast_learns_from_the_finished_trials_of_a_ledger(cells: dict[int, Cell]) -> None:
+    cell = cells[2]
+    records = [replace(trial(9.5), cell=cell.key), replace(FAILED, cell=cell.key, fold=1)]
+    forecast = Forecast.of(LedgerState.of([CellRecord(cell.key, cell), *records]).finished())
+    assert forecast.seconds(cell) == pytest.approx(10)
 
 
 def test_one_trial_that_was_held_up_does_not_count(cells: dict[int, Cell]) -> None:
@@ -70,10 +83,10 @@ def test_another_engine_or_dataset_says_nothing(cells: dict[int, Cell]) -> None:
     assert forecast.seconds(replace(cells[2], versions={**cells[2].versions, "engine": "other"})) is None
 
 
-def at_rates(prepare: float, epoch: float, ran: list[Cell]) -> Callable[[Cell, Trial], dict[str, Any]]:
+def at_rates(prepare: float, epoch: float, ran: list[Cell]) -> Callable[[Cell, Trial], TrialRecord]:
     """An engine that prepares once and then takes as long for each epoch; half a second for the test graphs."""
 
-    def run(cell: Cell, at: Trial) -> dict[str, Any]:
+    def run(cell: Cell, at: Trial) -> TrialRecord:
         ran.append(cell)
         return trial(prepare + epoch * cell.training.epochs)
 
@@ -117,7 +130,7 @@ def test_a_longer_probe_that_was_quicker_leaves_a_positive_time(cells: dict[int,
 
 
 def test_a_longer_probe_that_fails_leaves_the_first(cells: dict[int, Cell]) -> None:
-    answers = iter([trial(0.03), trial(0.03), {"status": "failed", "reason": "boom"}])
+    answers = iter([trial(0.03), trial(0.03), FAILED])
     forecast = Forecast()
     forecast.probe([cells[10]], lambda cell, at: next(answers), lambda text: None)
     assert forecast.seconds(cells[10]) == pytest.approx(0.03 * 80 + 0.5)
@@ -125,7 +138,7 @@ def test_a_longer_probe_that_fails_leaves_the_first(cells: dict[int, Cell]) -> N
 
 def test_a_probe_that_fails_is_told_and_its_trials_are_counted(cells: dict[int, Cell]) -> None:
     forecast = Forecast()
-    forecast.probe(cells.values(), lambda cell, at: {"status": "failed", "reason": "boom"}, lambda text: None)
+    forecast.probe(cells.values(), lambda cell, at: FAILED, lambda text: None)
     assert set(forecast.unknown.values()) == {"boom"}
     hours = predicted([(cells[2], Trial(0, 0))], forecast, lambda cell: "m")
     assert hours.unknown == 1 and hours.total == 0
@@ -162,8 +175,8 @@ def test_a_dry_run_says_all_and_writes_nothing(tools: ModuleType, tmp_path: Path
 
 def test_a_dry_run_goes_by_the_ledger(tools: ModuleType, tmp_path: Path) -> None:
     planned = Planner(tmp_path / "data", RunRequest.engine).plan(tools.grid()).cells[0]
-    record = {"type": "trial", "cell": planned.key, "fold": 0, "repeat": 0, **trial(3599.5)}
-    tools.write_trials(tmp_path / "runs", [{"type": "cell", "key": planned.key, **planned.to_json()}, record])
+    measured = replace(trial(3599.5), cell=planned.key)
+    tools.write_trials(tmp_path / "runs", [CellRecord(planned.key, planned), measured])
     text = dry_run(tools, tmp_path)
     assert "1 trials done already" in text and "1 trials to run" in text
     assert "probed" not in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -12,14 +13,14 @@ import pytest
 
 from augmenters import AUGMENTERS
 from bench.execution.trial import engines
-from bench.plan import planner as planning
-from bench.plan.cells import Trial
+from bench.plan.cells import PARTS, Trial
 from bench.plan.grids import Grid, product
 from bench.plan.identity import ENGINE_VERSIONS, current_versions, stale_parts
 from bench.plan.planner import Plan, Planner
 from bench.plan.plugin_cache import Resolver
-from bench.registry import Registry, UserError
+from bench.registry import Choice, Registry, UserError
 from bench.results.ledger import LedgerState
+from bench.results.records import PlanRecord, TrialRecord
 from bench.sources import source_stamp
 
 
@@ -41,13 +42,13 @@ def test_breadth_first_over_folds_so_that_an_interrupted_grid_is_balanced(tmp_pa
 def test_done_trials_are_skipped_and_failed_ones_retried_unless_left(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, "none")
     key, state = plan.cells[0].key, LedgerState()
-    state.take({"type": "trial", "cell": key, "fold": 0, "repeat": 0, "status": "done"})
-    state.take({"type": "trial", "cell": key, "fold": 1, "repeat": 0, "status": "failed", "reason": "x"})
-    state.take({"type": "trial", "cell": key, "fold": 9, "repeat": 0, "status": "failed", "reason": "not planned"})
+    state.take(TrialRecord(key, 0, 0, "done", accuracy=0.5))
+    state.take(TrialRecord(key, 1, 0, "failed", "x"))
+    state.take(TrialRecord(key, 9, 0, "failed", "not planned"))
     assert len(plan.pending(state)) == 5
     assert len(plan.pending(state, retry=False)) == 4
     assert plan.done(state) == 1
-    assert [record["fold"] for _, record in plan.failures(state)] == [1]
+    assert [record.fold for _, record in state.failures(plan.cells, plan.trials)] == [1]
 
 
 def test_a_missing_dataset_stops_everything_with_the_remedy(tmp_path: Path) -> None:
@@ -61,7 +62,7 @@ def test_a_missing_dataset_stops_everything_with_the_remedy(tmp_path: Path) -> N
 def test_what_was_skipped_is_in_the_plans_record(tmp_path: Path) -> None:
     grid = Grid("g", product(["synthetic", "PROTEINS"], k=[2, 3]))
     plan = Planner(tmp_path, "reference").plan(grid, skip_unavailable=True)
-    record = json.loads(json.dumps(plan.record()))
+    record = json.loads(json.dumps(PlanRecord.of(plan).to_json()))
     assert len(plan.cells) == 2
     assert [item["cell"]["dataset"] for item in record["skipped"]] == ["PROTEINS", "PROTEINS"]
     assert [item["cell"]["k"] for item in record["skipped"]] == [2, 3]
@@ -80,29 +81,37 @@ def test_edge_weights_need_a_backbone_that_reads_them(tmp_path: Path) -> None:
 
 
 def test_a_changed_version_is_a_stale_part(tmp_path: Path) -> None:
-    cell = plan_of(tmp_path, "none").cells[0].to_json()
+    cell = plan_of(tmp_path, "none").cells[0]
     assert stale_parts(cell) == {}
-    cell["versions"]["torch"] = "1.0"
-    cell["versions"]["augmenter"] = 0
-    now = current_versions("none", "gcn", "mean", "reference")
-    assert stale_parts(cell) == {"torch": ("1.0", now["torch"]), "augmenter": (0, now["augmenter"])}
+    then = {**cell.versions, "torch": "1.0", "augmenter": 0}
+    now = current_versions({part: getattr(cell, part).name for part in PARTS}, "reference", "cpu")
+    assert now.items() <= cell.versions.items()
+    assert stale_parts(replace(cell, versions=then)) == {
+        "torch": ("1.0", now["torch"]),
+        "augmenter": (0, now["augmenter"]),
+    }
+
+
+def test_the_kind_of_device_is_part_of_the_key_and_its_number_is_not(tmp_path: Path) -> None:
+    grid = Grid("g", product(["synthetic"]))
+    here, one, other = (Planner(tmp_path, device=name).plan(grid).cells[0] for name in ("cpu", "cuda:0", "cuda:1"))
+    assert one == other and one.key != here.key
+    assert (one.versions["device"], one.versions["engine"]) == ("cuda", "reference")
+    assert (here.versions["device"], here.versions["engine"]) == ("cpu", "fast")
 
 
 def test_every_engine_has_a_version_which_is_part_of_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ENGINE_VERSIONS.keys() == engines().keys()
     before = plan_of(tmp_path, "none").cells[0]
-    planning._versions.cache_clear()
     monkeypatch.setitem(ENGINE_VERSIONS, "reference", 99)
     after = plan_of(tmp_path, "none").cells[0]
     assert after.key != before.key
-    assert stale_parts(before.to_json()) == {"engine-version": (before.versions["engine-version"], 99)}
-    planning._versions.cache_clear()
+    assert stale_parts(before) == {"engine-version": (before.versions["engine-version"], 99)}
 
 
 def test_a_plug_in_that_is_gone_is_stale_too(tmp_path: Path) -> None:
-    cell = plan_of(tmp_path, "none").cells[0].to_json()
-    cell["augmenter"]["name"] = "gone"
-    assert "plug-ins" in stale_parts(cell)
+    cell = plan_of(tmp_path, "none").cells[0]
+    assert "plug-ins" in stale_parts(replace(cell, augmenter=Choice("gone", {}, "gone")))
 
 
 def test_a_second_plan_resolves_from_disk_and_gives_the_same_cells(tmp_path: Path) -> None:

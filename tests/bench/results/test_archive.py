@@ -7,27 +7,32 @@ from types import ModuleType
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from bench.registry import UserError
 from bench.results.archive import read_archive, write_archive
 from bench.results.ledger import LedgerState
+from bench.results.records import CellRecord, Record, TrialRecord
 from tables.specs import Coordinate
 
 PLACE = Coordinate("PROTEINS", 10, "none")
 
 
-def whole(fake: ModuleType) -> list[dict[str, Any]]:
+def whole(fake: ModuleType) -> list[Record]:
     """A ledger with failures, missing trials, tuned cells, loss curves and a cell that cannot run."""
     places = [PLACE, Coordinate("IMDB-BINARY", 3, "gdm-acc:encoder=vgsae")]
     records = fake.ledger(places, folds=3, repeats=2, value=lambda p, f, r: None if f == 2 else fake.accuracy(p, f, r))
-    records = [record for record in records if not (record["type"] == "trial" and record["fold"] == 1)]
+    records = [record for record in records if not (isinstance(record, TrialRecord) and record.fold == 1)]
     records += fake.tuned(places[:1], folds=2, repeats=1)
     records.append(fake.plan([], [0], [0], skipped=[{"cell": "a", "reason": "b"}], grid="x"))
     for record in records:
-        if record["type"] == "trial" and record["status"] == "done":
-            record["curve"] = [[1, 16.609], [800, 10.0]]
-            record["generated"] = {} if record["repeat"] else record["generated"]
+        if isinstance(record, TrialRecord) and record.done:
+            record.curve = [[1, 16.609], [800, 10.0]]
+            record.predicted = {"0": 0.25, "1": 0.75}
+            record.engine, record.handed_over = "reference/cpu", "of its edge weights"
+            record.generated = {} if record.repeat else record.generated
     return records
 
 
@@ -38,12 +43,8 @@ def test_every_line_comes_back(fake: ModuleType, tmp_path: Path) -> None:
     assert after.cells == before.cells
     assert after.plans == before.plans
     assert after.provenance == before.provenance
-    assert after.planned() == before.planned()
-    for key, trials in before.trials.items():
-        assert after.trials[key].keys() == trials.keys()
-        for trial, record in trials.items():
-            known = {name: value for name, value in record.items() if value is not None or name == "reason"}
-            assert after.trials[key][trial] == known
+    assert after.trials == before.trials
+    assert any(record.curve for _, record in after.finished())
 
 
 def test_a_second_writing_gives_the_same_bytes(fake: ModuleType, tmp_path: Path) -> None:
@@ -64,10 +65,10 @@ def test_pandas_sees_a_row_a_trial_and_what_is_missing(fake: ModuleType, tmp_pat
 
 def test_a_retry_is_resolved(fake: ModuleType, tmp_path: Path) -> None:
     records = fake.ledger([PLACE], folds=1, repeats=1)
-    key = next(record["key"] for record in records if record["type"] == "cell")
+    key = next(record.key for record in records if isinstance(record, CellRecord))
     write_archive([*records, fake.trial(key, 0, 0, None)], tmp_path / "trials.parquet")
-    trials = [record for record in read_archive(tmp_path / "trials.parquet") if record["type"] == "trial"]
-    assert [trial["status"] for trial in trials] == ["done"]
+    trials = [record for record in read_archive(tmp_path / "trials.parquet") if isinstance(record, TrialRecord)]
+    assert [trial.status for trial in trials] == ["done"]
 
 
 def test_a_file_that_holds_no_trials_is_refused(tmp_path: Path) -> None:
@@ -78,6 +79,34 @@ def test_a_file_that_holds_no_trials_is_refused(tmp_path: Path) -> None:
     pd.DataFrame({"a": [1]}).to_parquet(path)
     with pytest.raises(UserError, match="is not a file of trials"):
         read_archive(path)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("accuracy", 7.0, "its accuracy is 7.0"),
+        ("seconds.train", -1.0, "its seconds is"),
+        ("status", "x", "its status"),
+    ],
+)
+def test_a_file_with_impossible_values_is_refused(
+    fake: ModuleType, tmp_path: Path, column: str, value: Any, message: str
+) -> None:
+    path = tmp_path / "trials.parquet"
+    write_archive(fake.ledger([PLACE], folds=2, repeats=1), path)
+    table = pq.read_table(path)
+    at = table.column_names.index(column)
+    pq.write_table(table.set_column(at, column, pa.array([value] * table.num_rows)), path)
+    with pytest.raises(UserError, match=f"a record of it cannot be used: {message}"):
+        read_archive(path)
+
+
+def test_values_that_no_column_holds_are_told(fake: ModuleType, tmp_path: Path) -> None:
+    records = fake.ledger([PLACE], folds=1, repeats=1)
+    records[-1].curve = [[2**70, 1.0]]
+    with pytest.raises(UserError, match="the trials do not fit into one table"):
+        write_archive(records, tmp_path / "trials.parquet")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_place_that_cannot_be_written_is_named(fake: ModuleType, tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from types import ModuleType
 import pytest
 
 from bench.registry import UserError
-from bench.results.frame import from_lines
+from bench.results.frame import from_lines, from_records
+from bench.results.records import Flaw
 from tables.specs import Coordinate
 
 PLACE = Coordinate("PROTEINS", 10, "none")
@@ -16,44 +17,46 @@ PLACE = Coordinate("PROTEINS", 10, "none")
 
 def test_a_retry_replaces_a_failure_but_no_failure_replaces_a_result(fake: ModuleType) -> None:
     cell = fake.cell(PLACE)
-    key = cell["key"]
+    key = cell.key
     lines = [cell, fake.trial(key, 0, 0, None), fake.trial(key, 0, 0, 0.5), fake.trial(key, 0, 0, 0.6)]
-    results = from_lines([*lines, fake.trial(key, 0, 0, None), fake.trial(key, 1, 0, None)])
+    results = from_records([*lines, fake.trial(key, 0, 0, None), fake.trial(key, 1, 0, None)])
     assert results.values(key).to_dict() == {(0, 0): 0.6}
     assert results.trials["status"].tolist() == ["done", "failed"]
 
 
 def test_planned_trials_are_the_union_of_the_plans(fake: ModuleType) -> None:
     cell = fake.cell(PLACE)
-    key = cell["key"]
+    key = cell.key
     plans = [fake.plan([key], [0, 1], [0]), fake.plan([key], [1, 2], [0], grid="other")]
-    results = from_lines([cell, *plans, fake.trial(key, 0, 0, 0.5)])
+    results = from_records([cell, *plans, fake.trial(key, 0, 0, 0.5)])
     assert results.planned_trials(key) == 3
     assert results.grids == ["full", "other"]
-    assert from_lines([cell, fake.trial(key, 0, 0, 0.5)]).planned_trials(key) == 1
+    assert from_records([cell, fake.trial(key, 0, 0, 0.5)]).planned_trials(key) == 1
     assert results.planned_trials(None) == 0
     assert results.values(None).empty
 
 
-def test_done_without_a_number_is_a_failure_with_a_reason(fake: ModuleType) -> None:
+def test_lines_are_looked_at_before_they_are_framed(fake: ModuleType) -> None:
     cell = fake.cell(PLACE)
-    results = from_lines([cell, fake.trial(cell["key"], 0, 0, math.nan)])
-    assert results.trials.loc[0, "status"] == "failed"
-    assert "without a finite accuracy" in results.trials.loc[0, "reason"]
+    lines = [cell.to_json(), fake.trial(cell.key).to_json()]
+    assert from_lines(lines).tidy().equals(from_records([cell, fake.trial(cell.key)]).tidy())
+    for wrong in ({**lines[1], "accuracy": math.nan}, {"type": "something new"}):
+        with pytest.raises(Flaw, match=r"its (accuracy is nan|type is 'something new')"):
+            from_lines([*lines, wrong])
 
 
 def test_a_trial_of_no_cell_is_refused(fake: ModuleType) -> None:
     with pytest.raises(UserError, match="does not describe \\(lost\\)"):
-        from_lines([fake.trial("lost", 0, 0, 0.5)])
+        from_records([fake.trial("lost", 0, 0, 0.5)])
 
 
-def test_other_lines_are_passed_over_and_an_empty_ledger_is_empty() -> None:
-    results = from_lines([{"type": "something new"}])
+def test_an_empty_ledger_is_empty() -> None:
+    results = from_records([])
     assert len(results.trials) == len(results.cells) == 0
 
 
 def test_tidy_has_a_row_a_trial_with_its_cell_beside_it(fake: ModuleType) -> None:
-    frame = from_lines(fake.ledger([PLACE], folds=2, repeats=2)).tidy()
+    frame = from_records(fake.ledger([PLACE], folds=2, repeats=2)).tidy()
     assert len(frame) == 4
     assert set(frame["training.epochs"]) == {800}
     assert set(frame["augmenter"]) == {"none"}

@@ -3,26 +3,66 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 
 from bench.plan.cells import Trial
 from bench.registry import UserError
 from bench.results.ledger import Ledger, read_records
+from bench.results.records import Flaw, TrialRecord
 
 
-def trial(fold: int = 0, **more: Any) -> dict[str, Any]:
-    return {"type": "trial", "cell": "c", "fold": fold, "repeat": 0, "status": "done", "accuracy": 0.5, **more}
+def trial(fold: int = 0, **more: Any) -> TrialRecord:
+    return TrialRecord("c", fold, 0, "done", **{"accuracy": 0.5, **more})
 
 
-def test_values_that_json_cannot_hold_are_not_written(tmp_path: Path) -> None:
+def folds(path: Path) -> list[int]:
+    return [record.fold for record in read_records(path) if isinstance(record, TrialRecord)]
+
+
+def line(record: TrialRecord) -> bytes:
+    return json.dumps(record.to_json(), separators=(",", ":")).encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"accuracy": float("nan")}, "its accuracy is nan"),
+        ({"accuracy": None}, "its accuracy is None"),
+        ({"loss": float("inf")}, "its loss is inf"),
+        ({"fold": -1}, "its fold is -1"),
+        ({"seconds": {"train": -1.0}}, "its seconds is {'train': -1.0}"),
+        ({"curve": [[1, float("nan")]]}, "its curve is"),
+        ({"generated": {"count": object()}}, "cannot be written as JSON: Object of type object"),
+    ],
+)
+def test_what_a_reader_would_refuse_is_not_written(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     path = tmp_path / "ledger.jsonl"
-    with Ledger(path) as ledger, pytest.raises(ValueError, match="not JSON compliant"):
-        ledger.append(trial(accuracy=float("nan")))
-    assert read_records(path) == []
+    with Ledger(path) as ledger:
+        ledger.append(trial())
+        before = path.read_bytes()
+        for records in ([replace(trial(1), **change)], [trial(1), replace(trial(2), **change)]):
+            with pytest.raises(Flaw, match=re.escape(message)):
+                ledger.append_all(records)
+        assert path.read_bytes() == before and ledger.state.done("c") == {Trial(0, 0)}
+        ledger.append(trial(1))
+    assert folds(path) == [0, 1]
+
+
+def test_the_state_holds_what_a_reader_will_find(tmp_path: Path) -> None:
+    """Numbers of NumPy and class numbers as names are what they are in JSON."""
+    path = tmp_path / "ledger.jsonl"
+    with Ledger(path) as ledger:
+        ledger.append(trial(accuracy=np.float64(0.25), predicted={0: 0.75, 1: 0.25}))
+        found = list(ledger.state.records())
+    assert found == read_records(path) == [trial(accuracy=0.25, predicted={"0": 0.75, "1": 0.25})]
+    assert type(found[0].to_json()["accuracy"]) is float
 
 
 def hold(path: str, ready: Any, leave: Any) -> None:
@@ -75,7 +115,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pyte
         assert path.read_bytes().endswith(b"}\n"), "half a line is taken back at once"
         assert len(read_records(path)) == kept
         ledger.append(trial(kept))  # room again: the same ledger goes on
-    assert [record["fold"] for record in read_records(path)] == list(range(kept + 1))
+    assert folds(path) == list(range(kept + 1))
 
 
 def test_a_record_is_one_compact_line_that_later_changes_do_not_touch(tmp_path: Path) -> None:
@@ -83,11 +123,12 @@ def test_a_record_is_one_compact_line_that_later_changes_do_not_touch(tmp_path: 
     try:
         with Ledger(path) as ledger:
             ledger.append(record)
-            record["accuracy"] = 0.9
-            assert ledger.state.trials["c"][Trial(0, 0)]["accuracy"] == 0.5
+            record.accuracy = 0.9
+            record.seconds["train"] = 1.0
+            assert ledger.state.trials["c"][Trial(0, 0)] == trial()
     finally:
         os.umask(umask)
-    assert path.read_bytes() == json.dumps(trial(), separators=(",", ":")).encode() + b"\n"
+    assert path.read_bytes() == line(trial())
     assert path.stat().st_mode & 0o777 == 0o644
 
 
@@ -186,13 +227,13 @@ def test_half_a_line_that_could_not_be_taken_back_is_taken_back_by_the_next_writ
                 ledger.append(trial(1))
         assert ledger.state.done("c") == {Trial(0, 0)}
         ledger.append(trial(2))
-    assert [record["fold"] for record in read_records(path)] == [0, 2]
+    assert folds(path) == [0, 2]
 
 
 @pytest.mark.parametrize("behind", [1, 65535, 65536, 65537, 131072])
 @pytest.mark.parametrize("lines", [0, 1])
 def test_an_unfinished_line_of_any_length_is_cut_to_the_last_whole_one(tmp_path: Path, behind: int, lines: int) -> None:
-    path, whole = tmp_path / "ledger.jsonl", (json.dumps(trial()).encode() + b"\n") * lines
+    path, whole = tmp_path / "ledger.jsonl", line(trial()) * lines
     path.write_bytes(whole + b"x" * behind)
     with Ledger(path) as ledger:
         assert ledger.cut == behind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,48 +14,50 @@ from bench.cli.commands.ledger import merge
 from bench.registry import UserError
 from bench.results.ledger import read_records
 from bench.results.merge import Merged, merge_ledgers
+from bench.results.records import CellRecord, ProvenanceRecord, TrialRecord
 from bench.results.workspace import Workspace, records_at
 
-NONE = {"name": "none", "settings": {}, "label": "none"}
-CELL = {
-    **{"type": "cell", "key": "c", "dataset": "d", "features": "native", "splits": "stratified", "k": 2},
-    **{"augmenter": NONE, "backbone": NONE, "readout": NONE, "training": {}, "versions": {}},
-}
-PLAN = {"type": "plan", "grid": "g", "cells": ["c"], "folds": [0, 1], "repeats": [0], "skipped": [], "at": "1"}
-
-
-def trial(fold: int, accuracy: float = 0.5, **more: Any) -> dict[str, Any]:
-    line = {"type": "trial", "cell": "c", "fold": fold, "repeat": 0, "status": "done", "reason": None}
-    return {**line, "accuracy": accuracy, "seconds": {"train": 1.0}, "finished": "1", "provenance": "p", **more}
-
-
-def failed(fold: int, reason: str = "boom") -> dict[str, Any]:
-    return {"type": "trial", "cell": "c", "fold": fold, "repeat": 0, "status": "failed", "reason": reason}
+Make = Callable[..., Path]
 
 
 @pytest.fixture
-def ledgers(tmp_path: Path, tools: ModuleType) -> Callable[..., Path]:
-    def make(name: str, *records: dict[str, Any]) -> Path:
-        origin = {"type": "provenance", "id": name}
-        tools.write_trials(tmp_path / name, [origin, CELL, PLAN, *records])
+def cell(fake: ModuleType) -> CellRecord:
+    return fake.cell()
+
+
+@pytest.fixture
+def trial(fake: ModuleType, cell: CellRecord) -> Callable[..., TrialRecord]:
+    """A trial of the cell that all ledgers here have; None for its accuracy is a failure."""
+    return lambda fold, accuracy=0.5, **more: fake.trial(cell.key, fold, 0, accuracy, **more)
+
+
+@pytest.fixture
+def ledgers(tmp_path: Path, tools: ModuleType, fake: ModuleType, cell: CellRecord) -> Make:
+    def make(name: str, *records: TrialRecord) -> Path:
+        tools.write_trials(tmp_path / name, [ProvenanceRecord(name, {}), cell, fake.plan([cell.key], [0, 1]), *records])
         return tmp_path / name
 
     return make
 
 
-def test_trials_of_both_are_in_the_merged_one(ledgers: Callable[..., Path], tools: ModuleType, tmp_path: Path) -> None:
+def test_trials_of_both_are_in_the_merged_one(
+    ledgers: Make, tools: ModuleType, tmp_path: Path, cell: CellRecord, trial: Callable[..., TrialRecord]
+) -> None:
     a, b = ledgers("a", trial(0)), ledgers("b", trial(1))
     into = Workspace(tmp_path / "c")
     assert merge_ledgers([a, b], into) == Merged(1, 2)
     state = tools.state(into.root)
-    assert len(state.done("c")) == 2 and len(state.plans) == 1 and set(state.provenance) == {"a", "b"}
+    assert len(state.done(cell.key)) == 2 and len(state.plans) == 1 and set(state.provenance) == {"a", "b"}
     assert [len(list(records_at(one))) for one in (a, b)] == [4, 4]  # the sources stay as they are
 
 
 def test_merging_twice_or_in_the_other_order_is_the_same(
-    ledgers: Callable[..., Path], tools: ModuleType, tmp_path: Path
+    ledgers: Make, tools: ModuleType, tmp_path: Path, cell: CellRecord, trial: Callable[..., TrialRecord]
 ) -> None:
-    a, b = ledgers("a", trial(0), failed(1)), ledgers("b", trial(1), trial(0, finished="2", provenance="q"))
+    a, b = (
+        ledgers("a", trial(0), trial(1, None)),
+        ledgers("b", trial(1), trial(0, finished="2026-02-02", provenance="q")),
+    )
     into = Workspace(tmp_path / "c")
     merge_ledgers([a, b], into)
     content = into.ledger.read_bytes()
@@ -62,20 +65,24 @@ def test_merging_twice_or_in_the_other_order_is_the_same(
     assert into.ledger.read_bytes() == content
     other = Workspace(tmp_path / "d")
     merge_ledgers([b, a], other)
-    assert tools.state(other.root).done("c") == tools.state(into.root).done("c")
+    assert tools.state(other.root).done(cell.key) == tools.state(into.root).done(cell.key)
 
 
-def test_a_result_counts_more_than_a_failure(ledgers: Callable[..., Path], tools: ModuleType, tmp_path: Path) -> None:
-    a, b = ledgers("a", failed(0), failed(1)), ledgers("b", trial(0), failed(1, "other"))
+def test_a_result_counts_more_than_a_failure(
+    ledgers: Make, tools: ModuleType, tmp_path: Path, cell: CellRecord, trial: Callable[..., TrialRecord]
+) -> None:
+    a, b = ledgers("a", trial(0, None), trial(1, None)), ledgers("b", trial(0), trial(1, None, reason="other"))
     merge_ledgers([a, b], Workspace(a))
     state = tools.state(a)
-    assert len(state.done("c")) == 1
-    assert [record["reason"] for record in state.failed("c").values()] == ["boom"]
+    assert len(state.done(cell.key)) == 1
+    assert [record.reason for record in state.failed(cell.key).values()] == ["out of memory"]
 
 
-def test_times_and_origin_are_no_contradiction(ledgers: Callable[..., Path], tmp_path: Path) -> None:
+def test_times_and_origin_are_no_contradiction(
+    ledgers: Make, tmp_path: Path, trial: Callable[..., TrialRecord]
+) -> None:
     a = ledgers("a", trial(0))
-    b = ledgers("b", trial(0, seconds={"train": 9.0}, finished="2", provenance="q"))
+    b = ledgers("b", trial(0, seconds={"train": 9.0}, finished="2026-02-02", provenance="q"))
     assert merge_ledgers([a, b], Workspace(tmp_path / "c")).trials == 1
 
 
@@ -83,14 +90,16 @@ def test_times_and_origin_are_no_contradiction(ledgers: Callable[..., Path], tmp
     ("change", "message"),
     [
         ({"accuracy": 0.5000000001}, "accuracy is 0.5 in .* and 0.5000000001 in"),
-        ({"labels": 3}, "labels is None in"),
+        ({"labels": 3}, "labels is 20 in .* and 3 in"),
+        ({"engine": "fast/cpu"}, "engine is None in .* and fast/cpu in"),
+        ({"predicted": {"0": 1.0}}, "predicted is {} in"),
         ({"generated": {"count": 1}}, "generated"),
     ],
 )
 def test_two_results_for_one_trial_are_refused_and_nothing_is_written(
-    ledgers: Callable[..., Path], tmp_path: Path, change: dict[str, Any], message: str
+    ledgers: Make, tmp_path: Path, change: dict[str, Any], message: str, trial: Callable[..., TrialRecord]
 ) -> None:
-    a, b = ledgers("a", trial(0), trial(1)), ledgers("b", {**trial(0), **change}, {**trial(1), **change})
+    a, b = ledgers("a", trial(0), trial(1)), ledgers("b", trial(0, **change), trial(1, **change))
     into = Workspace(tmp_path / "c")
     with pytest.raises(UserError, match=f"fold 0, repeat 0: {message}") as error:
         merge_ledgers([a, b], into)
@@ -98,7 +107,7 @@ def test_two_results_for_one_trial_are_refused_and_nothing_is_written(
     assert read_records(into.ledger) == []
 
 
-def test_a_contradiction_with_the_target_is_refused_too(ledgers: Callable[..., Path]) -> None:
+def test_a_contradiction_with_the_target_is_refused_too(ledgers: Make, trial: Callable[..., TrialRecord]) -> None:
     a, b = ledgers("a", trial(0)), ledgers("b", trial(0, 0.75))
     before = (a / "ledger.jsonl").read_bytes()
     with pytest.raises(UserError, match="cannot merge"):
@@ -106,26 +115,35 @@ def test_a_contradiction_with_the_target_is_refused_too(ledgers: Callable[..., P
     assert (a / "ledger.jsonl").read_bytes() == before
 
 
-def test_one_key_for_two_cells_and_trials_without_a_cell_are_refused(tools: ModuleType, tmp_path: Path) -> None:
-    tools.write_trials(tmp_path / "a", [CELL])
-    tools.write_trials(tmp_path / "b", [{**CELL, "k": 3}])
+def test_a_cell_that_is_not_its_key_and_trials_without_a_cell_are_refused(
+    tools: ModuleType, tmp_path: Path, cell: CellRecord, trial: Callable[..., TrialRecord]
+) -> None:
+    tools.write_trials(tmp_path / "a", [cell])
+    tools.write_trials(tmp_path / "b", [CellRecord(cell.key, replace(cell.cell, k=3))])
     tools.write_trials(tmp_path / "o", [trial(0)])
-    with pytest.raises(UserError, match="the cell c is described in two ways"):
+    with pytest.raises(
+        UserError, match=f"b/ledger.jsonl line 1 .*its key is '{cell.key}', and what it says has the key"
+    ):
         merge_ledgers([tmp_path / "a", tmp_path / "b"], Workspace(tmp_path / "c"))
     with pytest.raises(UserError, match="no line that describes it"):
         merge_ledgers([tmp_path / "o"], Workspace(tmp_path / "c"))
+    assert not read_records(tmp_path / "c" / "ledger.jsonl")
 
 
 def test_the_command_takes_workspaces_and_files_and_merges_into_the_first(
-    ledgers: Callable[..., Path], tools: ModuleType, capsys: pytest.CaptureFixture[str]
+    ledgers: Make,
+    tools: ModuleType,
+    capsys: pytest.CaptureFixture[str],
+    cell: CellRecord,
+    trial: Callable[..., TrialRecord],
 ) -> None:
     a, b = ledgers("a", trial(0)), ledgers("b", trial(1))
     merge([a, b / "ledger.jsonl"], None)
     assert "0 cells and 1 trials were new" in capsys.readouterr().out
-    assert len(tools.state(a).done("c")) == 2
+    assert len(tools.state(a).done(cell.key)) == 2
 
 
-def test_what_cannot_be_merged(ledgers: Callable[..., Path], tmp_path: Path) -> None:
+def test_what_cannot_be_merged(ledgers: Make, tmp_path: Path) -> None:
     a = ledgers("a")
     with pytest.raises(UserError, match="there is no workspace, ledger or archive"):
         merge([a, tmp_path / "none.parquet"], None)

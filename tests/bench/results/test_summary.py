@@ -1,33 +1,24 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from bench.results.ledger import LedgerState
+from bench.results.records import TrialRecord
 from bench.results.summary import cell_metrics, mean_and_spread, mean_curve, ordered_trials
 
 
-def result(fold: int, accuracy: float, **more: Any) -> dict[str, Any]:
-    scores = {"accuracy": accuracy, "balanced_accuracy": accuracy / 2, "macro_f1": accuracy / 4}
-    return {
-        "type": "trial",
-        "cell": "c",
-        "fold": fold,
-        "repeat": 0,
-        "status": "done",
-        **scores,
-        "seconds": {"train": 2.0 * fold},
-        "generated": {"density": 0.5},
-        "curve": [[1, 2.0], [4, 1.0 * fold]],
-        **more,
-    }
+def result(fold: int, accuracy: float) -> TrialRecord:
+    record = TrialRecord("c", fold, 0, "done", None, accuracy, accuracy / 2, accuracy / 4)
+    record.seconds, record.generated = {"train": 2.0 * fold}, {"density": 0.5}
+    record.curve = [[1, 2.0], [4, 1.0 * fold]]
+    return record
 
 
 def test_known_scores_give_known_figures() -> None:
     trials = [result(fold, accuracy) for fold, accuracy in enumerate([0.5, 0.6, 0.7])]
-    trials.append({"type": "trial", "cell": "c", "fold": 3, "repeat": 0, "status": "failed", "reason": "x"})
+    trials.append(TrialRecord("c", 3, 0, "failed", "x"))
     metrics = cell_metrics(trials)
     assert metrics["trials_done"] == 3
     assert metrics["trials_failed"] == 1
@@ -40,7 +31,7 @@ def test_known_scores_give_known_figures() -> None:
 
 
 def test_nothing_done_is_no_mean() -> None:
-    assert cell_metrics([{"status": "failed"}]) == {"trials_done": 0, "trials_failed": 1}
+    assert cell_metrics([TrialRecord("c", 0, 0, "failed", "x")]) == {"trials_done": 0, "trials_failed": 1}
     assert all(math.isnan(value) for value in mean_and_spread([]))
 
 
@@ -57,4 +48,4 @@ def test_the_curve_is_averaged_by_epoch() -> None:
 
 def test_trials_come_by_fold_and_repeat_whatever_the_order_of_the_ledger() -> None:
     state = LedgerState.of([result(2, 0.1), result(0, 0.2), result(1, 0.3)])
-    assert [record["fold"] for record in ordered_trials(state, "c")] == [0, 1, 2]
+    assert [record.fold for record in ordered_trials(state, "c")] == [0, 1, 2]

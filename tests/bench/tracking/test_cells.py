@@ -55,8 +55,8 @@ def test_a_run_of_mlflow_is_a_cell_with_all_that_compares_it(finished: Path, too
     params = run.data.params
     assert (params["k"], params["backbone"], params["readout"]) == ("2", "gcn", "mean")
     assert (params["training.epochs"], params["augmenter.eps"], params["splits"]) == ("3", "0.1", "stratified")
-    assert params["version.torch"] == state.cells[key]["versions"]["torch"]
-    accuracies = [record["accuracy"] for record in trials]
+    assert params["version.torch"] == state.cells[key].versions["torch"]
+    accuracies = [record.accuracy for record in trials]
     assert run.data.metrics["accuracy_mean"] == pytest.approx(sum(accuracies) / 3)
     assert {"accuracy_std", "balanced_accuracy_mean", "seconds_train", "generated_density"} <= set(run.data.metrics)
     history = mirror.client.get_metric_history(run.info.run_id, "trial_accuracy")
