@@ -47,6 +47,7 @@ class TrialRunner:
     def _attempt(self, cell: Cell, trial: Trial) -> Record:
         record: Record = {"type": "trial", "cell": cell.key, "fold": trial.fold, "repeat": trial.repeat}
         try:
+            cell = cell.at(trial.fold)
             record |= self._measure(cell, trial)
         except Diverged as error:
             training = f"{cell.training.epochs} epochs, lr={cell.training.lr:g}"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from augmenters import AUGMENTERS
 from bench.datasets.fingerprints import known_fingerprint
 from bench.plan.identity import stale_parts
 from bench.plan.planner import Planner
 from bench.protocol.training import Training
 from bench.registry import UserError
 from bench.results.ledger import LedgerState, Record
+from models import BACKBONES, READOUTS
 from tables.specs import Coordinate
 
 Differences = dict[str, tuple[Any, Any]]
@@ -51,7 +53,19 @@ def made_today(cell: Record, planner: Planner) -> Record:
     known = {one.name for one in fields(Training)}
     training = Training(**{name: value for name, value in cell["training"].items() if name in known})
     made = planner.cell(at, training, cell["features"], cell["splits"])
-    return replace(made, tuned=cell["tuned"], tuned_from=cell.get("tuned_from")).to_json()
+    tuning: dict[str, Any] = {name: cell.get(name) for name in ("tuned", "tuned_from", "tuned_how", "by_fold")}
+    if tuning["by_fold"]:
+        tuning["by_fold"] = {fold: _fold_today(changes, planner) for fold, changes in tuning["by_fold"].items()}
+    return replace(made, **tuning).to_json()
+
+
+def _fold_today(changes: Mapping[str, Any], planner: Planner) -> dict[str, Any]:
+    """What a tuned cell's fold changes, resolved from its labels here and now."""
+    registries = {"augmenter": AUGMENTERS, "backbone": BACKBONES, "readout": READOUTS}
+    return {
+        part: held if part == "training" else asdict(planner.resolver.resolve(registries[part], held["label"]).choice)
+        for part, held in changes.items()
+    }
 
 
 def find_cell(state: LedgerState, prefix: str) -> str:
@@ -82,6 +96,6 @@ def _flat(facts: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for name, value in facts.items():
         if isinstance(value, Mapping):
             flat |= _flat(value, f"{prefix}{name}.")
-        elif f"{prefix}{name}" not in ("type", "key", "augmenter.label", "backbone.label", "readout.label"):
+        elif f"{prefix}{name}" not in ("type", "key") and name != "label":
             flat[f"{prefix}{name}"] = value
     return flat

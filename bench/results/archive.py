@@ -56,11 +56,12 @@ def write_archive(records: Iterable[Mapping[str, Any]], path: Path) -> None:
 
 def _rows(found: Collected) -> Iterator[dict[str, Any]]:
     for key, cell in found.cells.items():
-        facts = {**flat_cell(cell), "cell_record": json.dumps(cell, separators=(",", ":"))}
+        line = {"cell_record": json.dumps(cell, separators=(",", ":"))}
+        by_fold = {fold: flat_cell(cell, fold) for fold, _ in found.planned.get(key, ())}
         for fold, repeat in sorted(found.planned.get(key, ())):
             trial = found.trials.get((key, fold, repeat))
             pending = {"cell": key, "fold": fold, "repeat": repeat, "status": "pending"}
-            yield {**(pending if trial is None else _flat(trial)), **facts}
+            yield {**(pending if trial is None else _flat(trial)), **by_fold[fold], **line}
 
 
 def _flat(trial: Trial) -> dict[str, Any]:

@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bench.protocol.seeds import weights_name
 from bench.registry import UserError
 
 METRICS = ("accuracy", "balanced_accuracy", "macro_f1")
 PARTS = ("augmenter", "backbone", "readout")
+BY_FOLD = "by fold"
 
 
 @dataclass
@@ -62,8 +64,19 @@ class Results:
         return self.trials.merge(self.cells, left_on="cell", right_index=True, how="left", validate="many_to_one")
 
 
-def flat_cell(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A cell record in one level; a plug-in is its label, with its name and settings in columns of their own."""
+def flat_cell(record: Mapping[str, Any], fold: int | None = None) -> dict[str, Any]:
+    """A cell record in one level; a plug-in is its label, with its name and settings in columns of their own.
+
+    What was tuned fold by fold is that fold's; without a fold, columns in which the folds differ say so.
+    """
+    by_fold = record.get("by_fold") or {}
+    if fold is None and by_fold:
+        rows = [flat_cell(record, int(one)) for one in by_fold]
+        same = {name: value for name, value in rows[0].items() if all(row[name] == value for row in rows)}
+        labels = {part: record[part]["label"] for part in PARTS}
+        return {name: same.get(name, BY_FOLD) for name in rows[0]} | labels
+    changes = by_fold.get(str(fold), {})
+    record = {**record, **changes, "training": {**record["training"], **changes.get("training", {})}}
     flat = {name: record[name] for name in ("dataset", "features", "splits", "k")}
     for part in PARTS:
         flat[part] = record[part]["label"]
@@ -72,6 +85,8 @@ def flat_cell(record: Mapping[str, Any]) -> dict[str, Any]:
     flat["tuned"] = bool(record.get("tuned", False))
     base = record.get("tuned_from") or {}
     flat["tuned_from"], flat["backbone.tuned_from"] = base.get("augmenter"), base.get("backbone")
+    flat["tuned_how"] = record.get("tuned_how") or ("pooled" if flat["tuned"] else None)
+    flat["weights"] = f"{weights_name(flat['backbone'])} {flat['readout']}"  # the first weights hang on these
     for group in ("training", "versions"):
         flat |= {f"{group}.{name}": value for name, value in record[group].items()}
     return flat
@@ -181,7 +196,18 @@ def _results(
     for name in ("cell", "fold", "repeat", "status", "reason", *METRICS, "seconds.augment", "seconds.train"):
         if name not in trials:
             trials[name] = float("nan") if name in METRICS or name.startswith("seconds") else None
-    for name in ("dataset", "features", "splits", "k", *PARTS, "tuned", "tuned_from", "training.preset"):
+    for name in (
+        "dataset",
+        "features",
+        "splits",
+        "k",
+        *PARTS,
+        "tuned",
+        "tuned_from",
+        "tuned_how",
+        "weights",
+        "training.preset",
+    ):
         if name not in cells:
             cells[name] = None
     return Results(cells, trials, planned, **rest)

@@ -42,10 +42,7 @@ def _cell(record: Mapping[str, Any]) -> str | None:
     if type(record.get("k")) is not int or not 0 < record["k"] < 2**31:
         return "k"
     for part in _PARTS:
-        choice = record.get(part)
-        if type(choice) is not dict or choice.keys() != _PART_FIELDS or not _is_flat(choice["settings"]):
-            return part
-        if type(choice["name"]) is not str or type(choice["label"]) is not str:
+        if not _is_part(record.get(part)):
             return part
     for group in ("training", "versions"):
         if not _is_flat(record.get(group)):
@@ -53,7 +50,28 @@ def _cell(record: Mapping[str, Any]) -> str | None:
     base = record.get("tuned_from")
     if base is not None and not (_is_flat(base) and all(type(label) is str for label in base.values())):
         return "tuned_from"
+    if record.get("tuned_how") not in (None, "nested", "pooled"):
+        return "tuned_how"
+    if record.get("by_fold") is not None and not _is_by_fold(record["by_fold"]):
+        return "by_fold"
     return None if type(record.get("tuned", False)) is bool else "tuned"
+
+
+def _is_part(choice: Any) -> bool:
+    if type(choice) is not dict or choice.keys() != _PART_FIELDS or not _is_flat(choice["settings"]):
+        return False
+    return type(choice["name"]) is str and type(choice["label"]) is str
+
+
+def _is_by_fold(value: Any) -> bool:
+    """By the number of a fold: the plug-ins it changes, and the settings of training."""
+    return type(value) is dict and all(
+        fold.isdecimal()
+        and type(changes) is dict
+        and changes.keys() <= {*_PARTS, "training"}
+        and all(_is_flat(held) if part == "training" else _is_part(held) for part, held in changes.items())
+        for fold, changes in value.items()
+    )
 
 
 def _trial(record: Mapping[str, Any]) -> str | None:
