@@ -17,6 +17,10 @@ NOUNS = {
 }
 ABSENT = "--"
 REFERENCE = "ref."
+UNPAIRED = (
+    "Tuned rows share folds and labeled graphs with the rows they are compared with, "
+    "but not the initial weights where the width or number of layers differs."
+)
 _FEATURES = {
     "native": "the dataset's own node labels",
     "constant": "a constant where the dataset has none",
@@ -113,6 +117,7 @@ def conditions(grid: Grid) -> list[str]:
         found.append(f"Node features: {', '.join(_FEATURES.get(name, name) for name in context.features)}.")
     if context.training:
         found.append(f"Training: {', '.join(context.training)}.")
+    found += [f"Tuned: {words}." for words in context.tuning]
     return found
 
 
@@ -141,6 +146,7 @@ def notes(grid: Grid, kind: str = "values") -> list[str]:
             "Stratified folds of this benchmark's own, not the published ones: "
             "no trial-by-trial comparison with published numbers."
         )
+    found += [UNPAIRED] if grid.context.unpaired else []
     found += [f"Cells differ in {words}." for words in grid.context.mixed]
     return found
 

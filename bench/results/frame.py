@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bench.plan.cells import TUNED_ON
 from bench.protocol.seeds import weights_name
 from bench.registry import UserError
 
@@ -86,6 +87,7 @@ def flat_cell(record: Mapping[str, Any], fold: int | None = None) -> dict[str, A
     base = record.get("tuned_from") or {}
     flat["tuned_from"], flat["backbone.tuned_from"] = base.get("augmenter"), base.get("backbone")
     flat["tuned_how"] = record.get("tuned_how") or ("pooled" if flat["tuned"] else None)
+    flat["tuned_on"] = TUNED_ON.get(str(flat["tuned_how"]))
     flat["weights"] = f"{weights_name(flat['backbone'])} {flat['readout']}"  # the first weights hang on these
     for group in ("training", "versions"):
         flat |= {f"{group}.{name}": value for name, value in record[group].items()}

@@ -113,11 +113,15 @@ def ledger(
     return records
 
 
-def tuned(places: Iterable[Coordinate], **kwargs: Any) -> list[dict[str, Any]]:
-    """The same with tuned settings, a little better."""
+def tuned(places: Iterable[Coordinate], how: str = "nested", **kwargs: Any) -> list[dict[str, Any]]:
+    """The same with tuned settings, a little better: those of each fold, or the same for all."""
 
     def better(place: Coordinate, fold: int, repeat: int) -> float:
         return round(accuracy(place, fold, repeat) + 0.01, 4)
 
-    training = {"preset": "paper", "epochs": 800, "lr": 0.003, "weight_decay": 1e-5, "select": "last"}
-    return ledger(places, value=better, tuned=True, training=training, **kwargs)
+    facts: dict[str, Any] = {"tuned": True, "tuned_how": how}
+    if how == "nested":
+        facts["by_fold"] = {str(fold): {"training": {"lr": 0.003 + fold / 1000}} for fold in range(10)}
+    else:
+        facts["training"] = {"preset": "paper", "epochs": 800, "lr": 0.003, "weight_decay": 1e-5, "select": "last"}
+    return ledger(places, value=better, **facts, **kwargs)

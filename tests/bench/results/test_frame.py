@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from bench.registry import UserError
-from bench.results.frame import from_records
+from bench.results.frame import flat_cell, from_records
 from tables.specs import Coordinate
 
 PLACE = Coordinate("PROTEINS", 10, "none")
@@ -40,6 +40,19 @@ def test_done_without_a_number_is_a_failure_with_a_reason(fake: ModuleType) -> N
     results = from_records([cell, fake.trial(cell["key"], 0, 0, math.nan)])
     assert results.trials.loc[0, "status"] == "failed"
     assert "without a finite accuracy" in results.trials.loc[0, "reason"]
+
+
+def test_settings_that_differ_by_fold_are_said_to(fake: ModuleType) -> None:
+    narrow, wide = fake.choice("gcn:width=8"), fake.choice("gcn:width=9")
+    by_fold = {"0": {"backbone": narrow, "training": {"lr": 0.1}}, "1": {"backbone": wide, "training": {"lr": 0.1}}}
+    cell = fake.cell(PLACE, tuned=True, tuned_how="nested", by_fold=by_fold)
+    flat = flat_cell(cell)
+    assert (flat["backbone"], flat["backbone.settings"], flat["weights"]) == ("gcn", "by fold", "by fold")
+    assert (flat["training.lr"], flat["training.epochs"], flat["tuned_how"]) == (0.1, 800, "nested")
+    assert (flat_cell(cell, 1)["backbone"], flat_cell(cell, 1)["weights"]) == ("gcn:width=9", "gcn:width=9 mean")
+    old = fake.cell(PLACE, tuned=True)
+    assert flat_cell(old)["tuned_how"] == "pooled", "there was no other way at the time"
+    assert flat_cell(fake.cell(PLACE))["tuned_how"] is None
 
 
 def test_a_trial_of_no_cell_is_refused(fake: ModuleType) -> None:
