@@ -48,6 +48,7 @@ class RunRequest:
     tuned: bool = False
     storage: str | None = None
     memory: str | None = None
+    pooled: bool = False
 
     def check(self) -> None:
         """What can be said of the options without looking at the machine."""
@@ -61,6 +62,8 @@ class RunRequest:
             parse_memory(self.memory)
         if self.storage and not self.tuned:
             raise UserError(f"--storage {self.storage} names the studies of tuned settings; add --tuned")
+        if self.pooled and not self.tuned:
+            raise UserError("--pooled says which tuned settings to take; add --tuned")
         if self.scheduler and self.executor != "dask":
             raise UserError(f"--scheduler {self.scheduler} is for a Dask cluster; add --executor dask")
         if self.scheduler and self.jobs:
@@ -108,7 +111,7 @@ def planned(request: RunRequest, root: Path, skip_unavailable: bool) -> Plan:
     from bench.tuning.best import tuned_plan
     from bench.tuning.storage import existing_storage
 
-    return tuned_plan(plan, existing_storage(request.storage, Workspace(request.workspace)))
+    return tuned_plan(plan, existing_storage(request.storage, Workspace(request.workspace)), request.pooled)
 
 
 def check_machine(request: RunRequest) -> None:

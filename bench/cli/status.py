@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bench.cli.progress import output
-from bench.plan.cells import Cell
+from bench.plan.cells import TUNED_ON, Cell
 from bench.plan.planner import Plan
 from bench.plan.staleness import Here
 from bench.results.ledger import LedgerState
@@ -52,10 +52,15 @@ def method_namer(cells: Sequence[Cell]) -> Callable[[Cell], str]:
 
     def name(cell: Cell) -> str:
         base = cell.tuned_from or {}
-        method = f"{base['augmenter']}, tuned" if base else cell.augmenter.label
+        method = f"{base['augmenter']}, {_tuned_words(cell.tuned_how)}" if base else cell.augmenter.label
         return f"{method} ({model(cell)})" if varied else method
 
     return name
+
+
+def _tuned_words(how: str | None) -> str:
+    """How a cell was tuned, in a row's name; those that do not say are of a time when all were pooled."""
+    return "tuned" if how == "nested" else "tuned (pooled)"
 
 
 def _best(plan: Plan, state: LedgerState, columns: list[tuple[str, int]]) -> dict[tuple[str, int], float]:
@@ -88,7 +93,8 @@ def _caption(plan: Plan) -> str:
         sorted({f"{cell.dataset}: {cell.splits} splits, {cell.features} features" for cell in plan.cells})
     )
     trials = f"{plan.grid.folds} folds x {plan.grid.repeats} label draws"
-    return f"{trials}, preset {training.preset}, {training.epochs} epochs; {kinds}"
+    tuning = "".join(f"; {TUNED_ON[how]}" for how in sorted({c.tuned_how or "pooled" for c in plan.cells if c.tuned}))
+    return f"{trials}, preset {training.preset}, {training.epochs} epochs; {kinds}{tuning}"
 
 
 def print_status(source: Path, data: Path, console: Console | None = None) -> None:
@@ -105,6 +111,8 @@ def print_status(source: Path, data: Path, console: Console | None = None) -> No
         sums = {name: sums[name] + count for name, count in counts.items()}
         mean, _ = mean_and_spread(accuracies_of(ordered_trials(state, key)))
         names = [cell.dataset, str(cell.k), *map(cell.part_label, PARTS)]
+        if cell.tuned:
+            names[2] += f", {_tuned_words(cell.tuned_how)}"
         rows.append([key[:8], *names, *map(str, counts.values()), f"{100 * mean:.1f}" if done else ""])
     console.print(_aligned(rows), highlight=False, soft_wrap=True)
     words = ", ".join(f"{count} {name}" for name, count in sums.items())
@@ -113,6 +121,8 @@ def print_status(source: Path, data: Path, console: Console | None = None) -> No
         console.print(
             "stale: measured with other versions than those here; `bench why CELL` says which", highlight=False
         )
+    for how in sorted({cell.tuned_how or "pooled" for cell in state.cells.values() if cell.tuned}):
+        console.print(f"{_tuned_words(how)}: {TUNED_ON[how]}", highlight=False, soft_wrap=True)
     print_failures(state, console)
 
 

@@ -15,7 +15,7 @@ from bench.cli.tuning_progress import TuningView
 from bench.cli.tuning_status import print_studies
 from bench.datasets.paths import data_root
 from bench.execution.driver import Clock
-from bench.plan.cells import Trial
+from bench.plan.cells import TUNED_ON
 from bench.plan.planner import Plan, Planner
 from bench.registry import UserError, unknown
 from bench.results.workspace import Workspace
@@ -25,7 +25,7 @@ from bench.tuning.objective import VALIDATION
 from bench.tuning.space import check_narrowing, space_for
 from bench.tuning.storage import Storage, default_url
 from bench.tuning.strategies import PRUNERS, SAMPLERS
-from bench.tuning.study import MethodStudy, Search, study_facts
+from bench.tuning.study import MethodStudy, Search, extents
 from bench.tuning.tuner import Tuner
 from bench.tuning.workers import pool_for
 
@@ -40,6 +40,7 @@ class TuneRequest:
     storage: str | None = None
     timeout: float | None = None
     narrowing: Mapping[str, str] = field(default_factory=dict)
+    pooled: bool = False
 
     def check(self) -> None:
         self.run.check()
@@ -70,14 +71,11 @@ def execute(request: TuneRequest, console: Console | None = None) -> int:
     workspace.prepare()
     storage = Storage(request.storage or default_url(workspace))
     grid = plan.grid
-    facts = [
-        study_facts(cell, space, request.validation, grid.folds, grid.repeats)
-        for cell, space in zip(plan.cells, spaces, strict=True)
-    ]
     with clock.on("opening"):
         studies = [
-            MethodStudy(storage, cell, space, fact, request.search)
-            for cell, space, fact in zip(plan.cells, spaces, facts, strict=True)
+            MethodStudy(storage, cell, space, extent, request.validation, request.search)
+            for cell, space in zip(plan.cells, spaces, strict=True)
+            for extent in extents(grid.folds, grid.repeats, request.pooled)
         ]
         store = Mirror(request.run.tracking_uri or workspace.tracking_uri, workspace.artifacts)
     mirror = TuningMirror(store, grid.name, storage, console, clock)
@@ -85,8 +83,7 @@ def execute(request: TuneRequest, console: Console | None = None) -> int:
     pool = pool_for(request.run, root, plan.cells)
     view = TuningView(console, studies)
     deadline = None if request.timeout is None else time.monotonic() + request.timeout
-    steps = [Trial(fold, repeat) for repeat in range(grid.repeats) for fold in range(grid.folds)]
-    tuner = Tuner(studies, steps, request.validation, pool, clock, (view, mirror), deadline)
+    tuner = Tuner(studies, request.validation, pool, clock, (view, mirror), deadline)
     try:
         with view:
             tuner.run()
@@ -109,9 +106,16 @@ def say_what_will_run(request: TuneRequest, plan: Plan, storage: Storage, consol
     labels = (
         "as many per class as there are labels" if request.validation == "budget" else "the whole part of each fold"
     )
+    draws = f"{grid.repeats} label draw{'s' if grid.repeats > 1 else ''}"
+    each = (
+        f"1 study of {search.trials} trials, each on {grid.folds} folds x {draws}; {TUNED_ON['pooled']}"
+        if request.pooled
+        else f"{grid.folds} studies, one a fold, of {search.trials} trials, each on {draws} of that fold"
+    )
+    trainings = search.trials * grid.folds * grid.repeats
     console.print(
-        f"grid {grid.name}: {len(plan.cells)} studies of {search.trials} trials, each on {grid.folds} folds x "
-        f"{grid.repeats} label draws; validation graphs: {labels}; studies in {storage.name}",
+        f"grid {grid.name}: {len(plan.cells)} methods; for each {each} ({trainings} trainings at most); "
+        f"validation graphs: {labels}; studies in {storage.name}",
         highlight=False,
         markup=False,
         soft_wrap=True,
@@ -121,7 +125,7 @@ def say_what_will_run(request: TuneRequest, plan: Plan, storage: Storage, consol
 
 def conclude(studies: list[MethodStudy], storage: Storage, view: TuningView, clock: Clock, console: Console) -> int:
     """The studies as they stand, and what the search cost beside training."""
-    print_studies(storage, console, [study.name for study in studies])
+    print_studies(storage, console, only=[study.name for study in studies])
     if view.ran:
         parts = ", ".join(f"{duty} {seconds:.1f} s" for duty, seconds in clock.seconds.items())
         each = sum(clock.seconds.get(duty, 0.0) for duty in ("Optuna", "MLflow")) / view.ran

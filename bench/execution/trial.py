@@ -50,7 +50,7 @@ class TrialRunner:
 
     def _attempt(self, cell: Cell, trial: Trial) -> TrialRecord:
         try:
-            record = self._measure(cell, trial)
+            record = self._measure(cell.at(trial.fold), trial)
         except Diverged as error:
             training = f"{cell.training.epochs} epochs, lr={cell.training.lr:g}"
             reason = f"{error} ({cell.label}, {training})"
@@ -58,6 +58,7 @@ class TrialRunner:
         except Exception as error:
             # The grid goes on whatever a method does; the ledger keeps what happened and a rerun retries it.
             record = TrialRecord(cell.key, trial.fold, trial.repeat, "failed", _one_line(error))
+        record.cell = cell.key  # of a cell that was tuned fold by fold, not of what this fold made of it
         record.finished = datetime.now(UTC).isoformat(timespec="seconds")
         return record
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from bench.datasets.fingerprints import known_fingerprint
 from bench.plan.cells import Cell
-from bench.plan.identity import stale_parts
+from bench.plan.identity import REGISTRIES, stale_parts
 from bench.plan.planner import Planner
 from bench.protocol.splits import splits_fingerprint
 from bench.registry import UserError
@@ -63,7 +63,16 @@ def made_today(cell: Cell, root: Path) -> Cell:
     if obstacle:
         raise UserError(obstacle)
     made = planner.cell(at, cell.training, cell.features, cell.splits)
-    return replace(made, tuned=cell.tuned, tuned_from=cell.tuned_from)
+    by_fold = cell.by_fold and {fold: _fold_today(changes, planner) for fold, changes in cell.by_fold.items()}
+    return replace(made, tuned=cell.tuned, tuned_from=cell.tuned_from, tuned_how=cell.tuned_how, by_fold=by_fold)
+
+
+def _fold_today(changes: Mapping[str, Any], planner: Planner) -> dict[str, Any]:
+    """What a tuned cell's fold changes, resolved from its labels here and now."""
+    return {
+        part: held if part == "training" else asdict(planner.resolver.resolve(REGISTRIES[part], held["label"]).choice)
+        for part, held in changes.items()
+    }
 
 
 def nearest_cell(cells: Mapping[str, Cell], key: str) -> tuple[str, Differences] | None:

@@ -60,12 +60,12 @@ def _rows(state: LedgerState) -> Iterator[dict[str, Any]]:
     planned = planned_trials(state)
     for key, cell in state.cells.items():
         line = json.dumps(CellRecord(key, cell).to_json(), separators=(",", ":"))
-        facts = {**flat_cell(cell), "cell_record": line}
+        by_fold = {fold: flat_cell(cell, fold) for fold, _ in planned.get(key, ())}
         found = {(trial.fold, trial.repeat): record for trial, record in state.trials.get(key, {}).items()}
         for fold, repeat in sorted(planned.get(key, ())):
             record = found.get((fold, repeat))
             pending = {"cell": key, "fold": fold, "repeat": repeat, "status": "pending"}
-            yield {**(pending if record is None else _row(record)), **facts}
+            yield {**(pending if record is None else _row(record)), **by_fold[fold], "cell_record": line}
 
 
 def _row(record: TrialRecord) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from bench.plan.cells import PARTS, Cell
+from bench.plan.cells import PARTS, TUNED_ON, Cell
 from bench.registry import UserError
 from bench.results.ledger import LedgerState, read_state
 from bench.results.records import SCORES, TrialRecord
@@ -153,7 +153,11 @@ def _complete_digest(run: Any) -> str | None:
 
 
 def _params(cell: Cell) -> Mapping[str, Any]:
-    """A cell by axis, flat, so that MLflow's table can sort and compare."""
+    """A cell by axis, flat, so that MLflow's table can sort and compare; `cell.json` has what differs by fold."""
+    if cell.by_fold:
+        first, *rest = (_params(cell.at(int(fold))) for fold in cell.by_fold)
+        same = {name: v if all(one[name] == v for one in rest) else "by fold" for name, v in first.items()}
+        return {**same, **{part: str(getattr(cell, part)) for part in ("augmenter", "backbone", "readout")}}
     parts: dict[str, Any] = {
         "dataset": cell.dataset,
         "k": cell.k,
@@ -168,6 +172,8 @@ def _params(cell: Cell) -> Mapping[str, Any]:
             parts.update({f"{part}.{name}": value for name, value in choice.settings.items()})
     facts = cell.to_json()
     parts.update({f"training.{name}": value for name, value in facts["training"].items()})
+    if cell.tuned:
+        parts["tuned_how"] = TUNED_ON[cell.tuned_how or "pooled"]
     parts.update({f"version.{name}": value for name, value in cell.versions.items()})
     return parts
 

@@ -57,7 +57,6 @@ class Tuner:
     """Runs several studies to the end of their budgets, or of the time."""
 
     studies: Sequence[MethodStudy]
-    steps: Sequence[Trial]
     validation: str
     pool: Pool
     clock: Clock
@@ -105,7 +104,7 @@ class Tuner:
             return
         self._reached[study.name] = turn.number + 1
         if turn.twin is None:
-            self._underway.append(Underway(study, turn, list(reversed(self.steps))))
+            self._underway.append(Underway(study, turn, list(reversed(study.steps))))
             return
         with self.clock.on("Optuna"):
             study.repeat_twin(turn)
@@ -152,8 +151,8 @@ class Tuner:
         """Report folds in their order, whatever order they came in, until the trial is over or a fold is missing."""
         try:
             with self.clock.on("Optuna"):
-                while not one.over and self.steps[len(one.accuracies)] in one.scores:
-                    self._account(one, one.scores[self.steps[len(one.accuracies)]])
+                while not one.over and one.study.steps[len(one.accuracies)] in one.scores:
+                    self._account(one, one.scores[one.study.steps[len(one.accuracies)]])
         except UpdateFinishedTrialError:
             # This process was silent for so long that another one took it for dead and gave its turn away.
             one.over = True
@@ -175,10 +174,10 @@ class Tuner:
         hopeless = study.report(turn, place, accuracy)
         if score["status"] == "diverged":
             study.give_up(turn, score["reason"])
-        elif len(one.accuracies) == len(self.steps):
+        elif len(one.accuracies) == len(study.steps):
             study.complete(turn, one.accuracies)
         elif hopeless:
-            study.give_up(turn, f"below the others after {place + 1} folds")
+            study.give_up(turn, f"below the others after {place + 1} trainings")
         else:
             one.over = False
 

@@ -18,13 +18,13 @@ from rich.console import Console
 from bench.cli.run_session import RunRequest
 from bench.cli.tune_session import TuneRequest, execute
 from bench.execution.driver import Clock
-from bench.plan.cells import Cell, Trial
+from bench.plan.cells import Cell
 from bench.plan.grids import Grid, product
 from bench.plan.planner import Planner
 from bench.protocol.training import preset
 from bench.tuning.space import space_for
 from bench.tuning.storage import Storage
-from bench.tuning.study import MethodStudy, Search, study_facts, turns_of
+from bench.tuning.study import Extent, MethodStudy, Search, extents, turns_of
 from bench.tuning.tuner import Tuner
 from bench.tuning.workers import WorkerLost
 from tables.specs import Coordinate
@@ -32,6 +32,7 @@ from tables.specs import Coordinate
 ROOT = Path(__file__).resolve().parents[2]
 DATASET = "synthetic:graphs=60"
 FOLDS = 4
+POOLED = Extent(tuple(range(FOLDS)), 1, pooled=True)
 
 
 def cell(augmenter: str = "dropedge", backbone: str = "gcn", k: int = 2, **training: Any) -> Cell:
@@ -48,8 +49,16 @@ def url(folder: Path) -> str:
 def study(
     storage: Storage, of: Cell, trials: int = 8, narrowing: Mapping[str, str] | None = None, **search: Any
 ) -> MethodStudy:
-    space = space_for(of, narrowing or {})
-    return MethodStudy(storage, of, space, study_facts(of, space, "budget", FOLDS, 1), Search(trials, **search))
+    """A pooled study: several trainings in each trial give the pruner something to judge."""
+    return MethodStudy(storage, of, space_for(of, narrowing or {}), POOLED, "budget", Search(trials, **search))
+
+
+def by_fold(
+    storage: Storage, of: Cell, trials: int = 8, narrowing: Mapping[str, str] | None = None, **search: Any
+) -> list[MethodStudy]:
+    """The studies of each fold."""
+    space, search_for = space_for(of, narrowing or {}), Search(trials, **search)
+    return [MethodStudy(storage, of, space, extent, "budget", search_for) for extent in extents(FOLDS, 1, pooled=False)]
 
 
 def pretended(work: Mapping[str, Any]) -> float:
@@ -85,8 +94,7 @@ class PretendingPool:
 
 def search(studies: Sequence[MethodStudy], pool: PretendingPool | None = None, deadline: float | None = None) -> None:
     """Run the driver over pretending workers."""
-    steps = [Trial(fold, 0) for fold in range(FOLDS)]
-    Tuner(studies, steps, "budget", pool or PretendingPool(), Clock(), deadline=deadline).run()
+    Tuner(studies, "budget", pool or PretendingPool(), Clock(), deadline=deadline).run()
 
 
 def sequence(study: MethodStudy) -> list[tuple[int, str, float | None, dict[str, Any]]]:

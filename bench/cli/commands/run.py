@@ -44,7 +44,10 @@ def run(
         bool, typer.Option("--skip-unavailable", help="Go on without what cannot run here; every table says so.")
     ] = False,
     tuned: Annotated[
-        bool, typer.Option("--tuned", help="With the best settings of each method's study; see bench tune.")
+        bool, typer.Option("--tuned", help="With the settings that bench tune found best, each fold with its own.")
+    ] = False,
+    pooled: Annotated[
+        bool, typer.Option("--pooled", help="With --tuned: one setting for all folds, of bench tune --pooled.")
     ] = False,
     storage: Annotated[
         str | None,
@@ -91,6 +94,7 @@ def run(
         tuned=tuned,
         storage=storage,
         memory=memory,
+        pooled=pooled,
     )
     if dry_run:
         from bench.cli.dry_run import preview
