@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bench.cli.progress import output
+from bench.learning.fast.ops.compiled import compiled_status
 from bench.plan.cells import Cell
 from bench.plan.planner import Plan
 from bench.plan.staleness import Here
@@ -112,6 +113,7 @@ def print_status(source: Path, data: Path, console: Console | None = None) -> No
             "stale: measured with other versions than those here; `bench why CELL` says which", highlight=False
         )
     print_failures(state, console)
+    console.print(compiled_status(), highlight=False, soft_wrap=True)
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:
