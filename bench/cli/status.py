@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bench.cli.progress import output
+from bench.learning.fast.ops.compiled import compiled_status
 from bench.plan.cells import TUNED_ON, Cell
 from bench.plan.planner import Plan
 from bench.plan.staleness import Here
@@ -124,6 +125,7 @@ def print_status(source: Path, data: Path, console: Console | None = None) -> No
     for how in sorted({cell.tuned_how or "pooled" for cell in state.cells.values() if cell.tuned}):
         console.print(f"{_tuned_words(how)}: {TUNED_ON[how]}", highlight=False, soft_wrap=True)
     print_failures(state, console)
+    console.print(compiled_status(), highlight=False, soft_wrap=True)
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:

@@ -20,6 +20,7 @@ from bench.learning.fast.training.epochs import Epochs, leaves_torch_alone
 from bench.learning.fast.training.loop import train
 from bench.learning.problem import Fitted, Problem, curve_epochs
 from bench.learning.reference import fit_problem
+from models import BACKBONES, READOUTS
 from models.fit import TrainedNetwork, one_thread, own_stream
 
 
@@ -64,17 +65,25 @@ def fast_obstacle(backbone: type, readout: type, augmenter: type) -> str | None:
     return None
 
 
+def obstacle_of(problem: Problem) -> str | None:
+    """Why this engine would hand a trial over, as far as it can be told without a look at the graphs."""
+    if problem.device != "cpu":
+        return f"device {problem.device}"
+    if problem.training.select != "last":
+        return f"select={problem.training.select}"
+    if problem.backbone is None or problem.readout is None:
+        return "no backbone and readout"
+    backbone, readout = BACKBONES.load(problem.backbone.name), READOUTS.load(problem.readout.name)
+    return fast_obstacle(backbone, readout, type(problem.augmenter))
+
+
 @one_thread()
 def fit_fast(problem: Problem) -> Fitted:
     """What `fit_problem` of the reference does, by hand; raises NotFast where it cannot."""
-    if problem.device != "cpu":
-        raise NotFast(f"device {problem.device}")
-    if problem.training.select != "last":
-        raise NotFast(f"select={problem.training.select}")
+    if (reason := obstacle_of(problem)) is not None:
+        raise NotFast(reason)
     watch = Stopwatch()
     network = problem.fresh_model()
-    if (reason := fast_obstacle(type(network.backbone), type(network.readout), type(problem.augmenter))) is not None:
-        raise NotFast(reason)
     model = Architecture.of(network)
     rng, context = generator(problem.augment_seed), make_context(problem, fast_class_probabilities)
     fixed = prepare(problem, model.layer == "gat", rng, context)

@@ -47,17 +47,17 @@ class AnyPairMixing:
     """The same with any partners, and with a share of its own for each row if there is one."""
 
     def __init__(self, share: float | np.ndarray, partner: np.ndarray) -> None:
-        self.given, self.partner = share, torch.from_numpy(partner)
+        self.share, self.partner = share, torch.from_numpy(partner)
 
     def forward(self, embeddings: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        return self.mixed(embeddings), self.mixed(targets)
-
-    def mixed(self, rows: Tensor) -> Tensor:
-        share = column(self.given, rows)
-        return rows * share + rows.index_select(0, self.partner) * (1 - share)
+        share, partner = column(self.share, embeddings), self.partner
+        return (
+            embeddings * share + embeddings.index_select(0, partner) * (1 - share),
+            targets * share + targets.index_select(0, partner) * (1 - share),
+        )
 
     def backward(self, gradient: Tensor) -> Tensor:
-        share = column(self.given, gradient)
+        share = column(self.share, gradient)
         return (gradient * share).index_add_(0, self.partner, gradient * (1 - share))
 
 
