@@ -111,6 +111,14 @@ def print_status(source: Path, data: Path, console: Console | None = None) -> No
         console.print(
             "stale: measured with other versions than those here; `bench why CELL` says which", highlight=False
         )
+    lost = sorted((set(state.trials) | set(planned)) - set(state.cells))
+    if lost:
+        console.print(
+            f"{len(lost)} cells have trials or stand in a plan, but no line of the ledger describes them, so they are "
+            f"not counted; the first is {escape(lost[0])}; restore those lines from a copy",
+            highlight=False,
+            soft_wrap=True,
+        )
     print_failures(state, console)
 
 

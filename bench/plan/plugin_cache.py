@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 from bench.registry import Choice, Registry
 from bench.sources import source_stamp
+from bench.temporary import replacing
 
 FLAGS = ("weighted", "reads_edge_weight")  # what decides whether an augmenter and a backbone go together
 
@@ -66,10 +65,8 @@ class Resolver:
             return
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=".plugins")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump({**_read(self.file), **self._new}, file)
-            os.replace(name, self.file)
+            with replacing(self.file) as part:
+                part.write_text(json.dumps({**_read(self.file), **self._new}), encoding="utf-8")
             self._new = {}
         except OSError:
             return
