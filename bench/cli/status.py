@@ -124,6 +124,14 @@ def print_status(source: Path, data: Path, console: Console | None = None) -> No
         )
     for how in sorted({cell.tuned_how or "pooled" for cell in state.cells.values() if cell.tuned}):
         console.print(f"{_tuned_words(how)}: {TUNED_ON[how]}", highlight=False, soft_wrap=True)
+    lost = sorted((set(state.trials) | set(planned)) - set(state.cells))
+    if lost:
+        console.print(
+            f"{len(lost)} cells have trials or stand in a plan, but no line of the ledger describes them, so they are "
+            f"not counted; the first is {escape(lost[0])}; restore those lines from a copy",
+            highlight=False,
+            soft_wrap=True,
+        )
     print_failures(state, console)
     console.print(compiled_status(), highlight=False, soft_wrap=True)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ from augmenters import AUGMENTERS
 from bench.learning import LEARNERS
 from bench.registry import Choice, Registry
 from bench.sources import ROOMS, module_stamp, source_stamp
+from bench.temporary import replacing
 from models import BACKBONES, READOUTS
 
 FLAGS = ("network", "reads_edge_weight")  # what a plan asks of learners and backbones without importing them
@@ -104,10 +103,8 @@ class Resolver:
             return
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=".plugins")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump({**_read(self.file), **self._new}, file)
-            os.replace(name, self.file)
+            with replacing(self.file) as part:
+                part.write_text(json.dumps({**_read(self.file), **self._new}), encoding="utf-8")
             self._new = {}
         except OSError:
             return
