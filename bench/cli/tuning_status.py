@@ -12,20 +12,13 @@ from rich.table import Table
 from bench.cli.progress import duration
 from bench.registry import UserError, show
 from bench.tuning.storage import Storage
-from bench.tuning.study import FACTS
-from bench.tuning.summary import StudyFacts, spark, summarise
+from bench.tuning.summary import StudyFacts, spark, studies_in
 
 LISTED = 3  # different reasons of failed trials shown for a study; MLflow has one for each trial
 
 
-def studies_in(storage: Storage) -> list[StudyFacts]:
-    """Every study of ours, by name."""
-    studies = [storage.study(name) for name in storage.names()]
-    return [summarise(study) for study in studies if FACTS in study.user_attrs]
-
-
 def print_studies(storage: Storage, console: Console, only: Sequence[str] | None = None) -> None:
-    """One row a study; the best settings of each below."""
+    """One row per study; the best settings of each below."""
     found = [facts for facts in studies_in(storage) if only is None or facts.name in only]
     if not found:
         raise UserError(f"there is no study in {storage.name}; begin one with bench tune")

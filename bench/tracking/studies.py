@@ -7,17 +7,15 @@ import io
 import json
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-
-from bench.execution.driver import Clock
+from bench.execution.events import Event, Notice
 from bench.tracking.cells import Mirror
+from bench.tuning.events import Searched, Tried
 from bench.tuning.storage import Storage
-from bench.tuning.study import MethodStudy, Turn
+from bench.tuning.study import MethodStudy
 from bench.tuning.summary import StudyFacts, TrialFacts, importances, summarise, trial_facts
 
 STUDY_TAG, TRIAL_TAG, PARENT_TAG = "augbench.study", "augbench.trial", "mlflow.parentRunId"
@@ -27,29 +25,23 @@ SHOWN_AS = {"complete": "FINISHED", "given up": "KILLED", "failed": "FAILED"}
 class TuningMirror:
     """Copies studies to one experiment of a tracking store; a store that dies on the way costs one warning."""
 
-    def __init__(self, mirror: Mirror, grid: str, storage: Storage, console: Console, clock: Clock) -> None:
-        self.mirror, self.grid, self.storage, self.console, self.clock = (
-            mirror,
-            f"{grid}-tuning",
-            storage,
-            console,
-            clock,
-        )
+    def __init__(self, mirror: Mirror, grid: str, storage: Storage, notify: Callable[[Notice], None]) -> None:
+        self.mirror, self.grid, self.storage, self.notify = mirror, f"{grid}-tuning", storage, notify
         self.broken = False
         self._parents: dict[str, str] = {}
 
-    def finished(self, study: MethodStudy, turn: Turn) -> None:
-        """Copy one trial that has just ended."""
-        with self.clock.on("MLflow"):
-            frozen = study.study.get_trials(deepcopy=False)[turn.trial.number]
-            self._attempt(study, [trial_facts(frozen)])
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Tried):  # copy one trial that has just ended
+            frozen = event.study.study.get_trials(deepcopy=False)[event.turn.trial.number]
+            self._attempt(event.study, [trial_facts(frozen)])
+        elif isinstance(event, Searched) and not event.interrupted:
+            self._complete(event.studies)
 
-    def complete(self, studies: Sequence[MethodStudy]) -> None:
+    def _complete(self, studies: Sequence[MethodStudy]) -> None:
         """Copy what is missing, and what a study says in sum: its best settings, its figures."""
         for study in studies:
-            with self.clock.on("figures"):
-                facts = summarise(study.study)
-                self._attempt(study, facts.trials, facts)
+            facts = summarise(study.study)
+            self._attempt(study, facts.trials, facts)
 
     def _attempt(self, study: MethodStudy, trials: Sequence[TrialFacts], facts: StudyFacts | None = None) -> None:
         from mlflow.exceptions import MlflowException
@@ -68,11 +60,11 @@ class TuningMirror:
         except (MlflowException, OSError) as error:
             self.broken = True
             reason = str(error).splitlines()[0][:200]
-            self.console.print(
-                f"[yellow]the tracking store {self.mirror.uri} stopped answering ({escape(reason)}); the studies have "
-                "everything, running the same command again completes the store[/]",
-                highlight=False,
-                soft_wrap=True,
+            self.notify(
+                Notice(
+                    f"the tracking store {self.mirror.uri} stopped answering ({reason}); the studies have everything, "
+                    "running the same command again completes the store"
+                )
             )
 
     def _parent(self, study: MethodStudy) -> str:
@@ -156,7 +148,7 @@ def write_artifacts(folder: Path, study: MethodStudy, facts: StudyFacts) -> None
 
 
 def trials_csv(trials: Sequence[TrialFacts]) -> str:
-    """One row a trial, one column a setting."""
+    """One row per trial, one column per setting."""
     names = sorted({name for trial in trials for name in trial.settings})
     out = io.StringIO()
     writer = csv.writer(out)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bench.cli.tuning_status import studies_in
 from bench.plan.cells import Cell
 from bench.plan.planner import Plan
 from bench.registry import UserError
 from bench.tuning.space import with_values
 from bench.tuning.storage import Storage
 from bench.tuning.study import study_name
-from bench.tuning.summary import StudyFacts
+from bench.tuning.summary import StudyFacts, studies_in
 
 AXES = ("dataset", "k", "augmenter", "backbone", "readout")
 PLACE = ("splits", "features")

@@ -12,6 +12,7 @@ import optuna
 from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 from optuna.trial import FrozenTrial, TrialState
 
+from bench.tuning.storage import Storage
 from bench.tuning.study import FACTS, REASON, TRIALS, TURN, best_of, ended, turns_of
 
 STATES = {TrialState.COMPLETE: "complete", TrialState.PRUNED: "given up", TrialState.FAIL: "failed"}
@@ -59,6 +60,12 @@ class StudyFacts:
                 best = trial.value
             points.append(best)
         return points
+
+
+def studies_in(storage: Storage) -> list[StudyFacts]:
+    """Every study of ours, by name."""
+    studies = [storage.study(name) for name in storage.names()]
+    return [summarise(study) for study in studies if FACTS in study.user_attrs]
 
 
 def summarise(study: optuna.Study) -> StudyFacts:

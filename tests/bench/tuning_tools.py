@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from bench.cli.run_session import RunRequest
+from bench.execution.request import RunRequest
 from bench.cli.tune_session import TuneRequest, execute
 from bench.execution.driver import Clock
 from bench.plan.cells import Cell, Trial

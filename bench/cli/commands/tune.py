@@ -52,6 +52,7 @@ def tune(
     memory: options.MemoryOption = None,
     executor: options.ExecutorOption = "local",
     scheduler: options.SchedulerOption = None,
+    trial_timeout: options.TrialTimeoutOption = None,
     workspace: options.WorkspaceOption = options.DEFAULT_WORKSPACE,
     data: options.DataOption = None,
     tracking_uri: options.TrackingOption = None,
@@ -69,8 +70,9 @@ def tune(
     if status:
         show_status(workspace, storage)
         return
-    from bench.cli.run_session import RunRequest
-    from bench.cli.tune_session import TuneRequest, execute
+    from bench.cli.tune_report import tune_and_report
+    from bench.execution.request import RunRequest
+    from bench.tuning.request import TuneRequest
     from bench.tuning.space import read_narrowing
     from bench.tuning.study import Search
 
@@ -96,6 +98,7 @@ def tune(
         tracking_uri=tracking_uri,
         jobs=jobs,
         memory=memory,
+        trial_timeout=trial_timeout,
         executor=executor,
         scheduler=scheduler,
         device=device,
@@ -104,7 +107,7 @@ def tune(
     )
     search = Search(trials, sampler, pruner, seed)
     narrowing = {**chosen.space, **read_narrowing(space or [])}
-    raise typer.Exit(execute(TuneRequest(run, search, validation, storage, timeout, narrowing)))
+    raise typer.Exit(tune_and_report(TuneRequest(run, search, validation, storage, timeout, narrowing)))
 
 
 def show_status(workspace: Path, storage: str | None) -> None:

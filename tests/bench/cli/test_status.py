@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from bench.cli.run_session import RunRequest
+from bench.execution.request import RunRequest
 from bench.cli.status import print_status
 from bench.cli.why import explain
 from bench.plan.grids import Grid, product

@@ -13,7 +13,7 @@ from unittest import mock
 
 import pytest
 
-from bench.cli.run_session import RunRequest
+from bench.execution.request import RunRequest
 from bench.execution.dask_cluster import DaskExecutor, worker_obstacle
 from bench.execution.worker import Task, WorkerSettings
 from bench.plan.planner import Planner

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from bench.cli.run_session import RunRequest
+from bench.execution.request import RunRequest
 from bench.execution.local import ProcessExecutor
 from bench.execution.worker import Task, WorkerSettings, bundled, run_task
 from bench.plan.planner import Planner

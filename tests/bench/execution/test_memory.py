@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from bench.cli.run_session import RunRequest
+from bench.execution.request import RunRequest
 from bench.execution import memory
 from bench.execution.memory import (
     GIB,
