@@ -13,11 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bench.cli.tune_session import TuneRequest, execute
+from bench.tuning.workers import WorkerLost
 from rich.console import Console
 
-from bench.execution.request import RunRequest
-from bench.cli.tune_session import TuneRequest, execute
 from bench.execution.driver import Clock
+from bench.execution.request import RunRequest
 from bench.plan.cells import Cell, Trial
 from bench.plan.grids import Grid, product
 from bench.plan.planner import Planner
@@ -26,7 +27,6 @@ from bench.tuning.space import space_for
 from bench.tuning.storage import Storage
 from bench.tuning.study import MethodStudy, Search, study_facts, turns_of
 from bench.tuning.tuner import Tuner
-from bench.tuning.workers import WorkerLost
 from tables.specs import Coordinate
 
 ROOT = Path(__file__).resolve().parents[2]

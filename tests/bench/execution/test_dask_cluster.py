@@ -13,8 +13,8 @@ from unittest import mock
 
 import pytest
 
-from bench.execution.request import RunRequest
 from bench.execution.dask_cluster import DaskExecutor, worker_obstacle
+from bench.execution.request import RunRequest
 from bench.execution.worker import Task, WorkerSettings
 from bench.plan.planner import Planner
 from bench.registry import UserError

@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from bench.cli.progress import PLAIN_LINE_EVERY, RunView, duration
-from bench.execution.request import RunRequest
 from bench.execution import local
+from bench.execution.request import RunRequest
 from bench.execution.worker import Task, run_task
 from bench.registry import UserError
 from bench.results.ledger import Ledger, Record

@@ -12,7 +12,6 @@ from typing import Any
 import psutil
 import pytest
 
-from bench.execution.request import RunRequest
 from bench.execution import memory
 from bench.execution.memory import (
     GIB,
@@ -24,6 +23,7 @@ from bench.execution.memory import (
     room_for,
     workers_within,
 )
+from bench.execution.request import RunRequest
 from bench.execution.trial import TrialRunner
 from bench.learning.fast.engine import FastEngine
 from bench.plan.cells import Trial

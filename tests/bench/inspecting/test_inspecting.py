@@ -8,10 +8,10 @@ import io
 import numpy as np
 import pytest
 import torch
+from bench.cli.inspect_session import InspectRequest, execute
 from rich.console import Console
 from torch_geometric.data import Data
 
-from bench.cli.inspect_session import InspectRequest, execute
 from bench.execution.trial import TrialRunner, engines
 from bench.inspecting import looking, shapes
 from bench.inspecting.looking import chosen_trials, inspect_trials, resolve_cells

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from bench.tuning.workers import SerialPool
 from torch_geometric.data import Data
 
 from bench.datasets import load_dataset
@@ -25,7 +26,6 @@ from bench.tuning.objective import DevelopmentData, Objective, score
 from bench.tuning.storage import Storage
 from bench.tuning.summary import summarise
 from bench.tuning.tuner import Tuner
-from bench.tuning.workers import SerialPool
 from models.fit import Diverged
 
 ENGINE = "fast"

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from bench.tuning.workers import WorkerLost
 from optuna.trial import TrialState
 
 from bench.plan.cells import Cell
@@ -17,7 +18,6 @@ from bench.tuning import study as studies
 from bench.tuning.storage import Storage
 from bench.tuning.study import SILENT_SECONDS, MethodStudy, best_of, own_identity, seems_alive
 from bench.tuning.summary import importances, spark, summarise
-from bench.tuning.workers import WorkerLost
 
 
 @pytest.fixture
