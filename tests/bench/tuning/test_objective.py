@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench.tuning.workers import SerialPool
 from torch_geometric.data import Data
 
 from bench.datasets import load_dataset
+from bench.execution.pool import PoolSetup
+from bench.execution.serial import SerialPool
 from bench.execution.trial import TrialRunner, engines
 from bench.execution.worker import WorkerSettings
 from bench.learning.problem import Problem
@@ -132,9 +133,12 @@ def test_a_whole_search_never_asks_for_a_test_part(
 
     monkeypatch.setattr(Splits, "test", refuse)
     monkeypatch.setattr(module, "_OBJECTIVES", {})
-    pool = SerialPool(WorkerSettings(str(tmp_path), ENGINE))
+    settings = WorkerSettings(str(tmp_path), ENGINE)
+    pool = SerialPool(PoolSetup(settings, 1))
     study = tuning.study(Storage(tuning.url(tmp_path)), cell, 3, {"gcn.dropout": "0"})
-    Tuner([study], [Trial(fold, 0) for fold in range(tuning.FOLDS)], "budget", pool, tuning.Clock()).run()
+    Tuner(
+        [study], [Trial(fold, 0) for fold in range(tuning.FOLDS)], "budget", pool, tuning.Clock(), settings=settings
+    ).run()
     facts = summarise(study.study)
     assert facts.count("failed") == 0 and facts.best is not None
     with pytest.raises(AssertionError, match="a test part was asked for"):

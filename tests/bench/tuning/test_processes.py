@@ -9,10 +9,9 @@ from types import ModuleType
 
 import pytest
 
-from bench.cli.tuning_status import studies_in
 from bench.tuning.storage import Storage
 from bench.tuning.study import turns_of
-from bench.tuning.summary import StudyFacts
+from bench.tuning.summary import StudyFacts, studies_in
 
 Make = Callable[..., Path]
 SLEEPY = """

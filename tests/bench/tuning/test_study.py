@@ -9,9 +9,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from bench.tuning.workers import WorkerLost
 from optuna.trial import TrialState
 
+from bench.execution.pool import WorkerLost
 from bench.plan.cells import Cell
 from bench.registry import UserError
 from bench.tuning import study as studies
