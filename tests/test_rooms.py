@@ -46,6 +46,34 @@ def test_the_registry_is_a_leaf() -> None:
     assert (ROOT / "bench" / "__init__.py").read_text() == ""
 
 
+def test_nothing_below_the_command_line_prints_or_exits() -> None:
+    """Whoever calls `bench.api` from a notebook decides what is shown, and whether to go on."""
+    for path in sorted((ROOT / "bench").rglob("*.py")):
+        if "cli" in path.relative_to(ROOT).parts:
+            continue
+        text = path.read_text(encoding="utf-8")
+        for name in imported_by(path):
+            assert name.split(".")[0] not in ("rich", "typer"), f"{path.relative_to(ROOT)} imports {name}"
+            assert not name.startswith("bench.cli"), f"{path.relative_to(ROOT)} imports {name}"
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call):
+                called = ast.unparse(node.func)
+                assert called not in ("print", "sys.exit", "exit", "quit"), f"{path.relative_to(ROOT)}: {called}"
+
+
+def test_no_function_below_the_commands_takes_more_than_eight_arguments() -> None:
+    for room in OURS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            if "commands" in path.parts:
+                continue
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.FunctionDef):
+                    words = [
+                        one.arg for one in (*node.args.args, *node.args.kwonlyargs) if one.arg not in ("self", "cls")
+                    ]
+                    assert len(words) <= 8, f"{path.relative_to(ROOT)}: {node.name}"
+
+
 def test_files_stay_small() -> None:
     for room in (*OURS, "tests", "benchmarks"):
         for path in (ROOT / room).rglob("*.py"):

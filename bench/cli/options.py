@@ -35,10 +35,21 @@ MemoryOption = Annotated[
         show_default=False,
     ),
 ]
-ExecutorOption = Annotated[str, typer.Option("--executor", help="local processes, or dask for a cluster.")]
+ExecutorOption = Annotated[
+    str,
+    typer.Option("--executor", help="local: worker processes; dask: a cluster; serial: this process, for a debugger."),
+]
 SchedulerOption = Annotated[
     str | None,
     typer.Option("--scheduler", help="Address of a Dask scheduler. Default: a local cluster.", show_default=False),
+]
+TrialTimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--trial-timeout",
+        help="Seconds after which a trial is ended and counts as failed. Default: no limit.",
+        show_default=False,
+    ),
 ]
 DeviceOption = Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1, mps.")]
 EngineOption = Annotated[str, typer.Option("--engine", help="fast, or reference (plain PyG).")]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console, Group
@@ -16,6 +17,7 @@ from bench.plan.cells import TUNED_ON, Cell
 from bench.plan.planner import Plan
 from bench.plan.staleness import Here
 from bench.results.ledger import LedgerState
+from bench.results.records import TrialRecord
 from bench.results.summary import accuracies_of, mean_and_spread, ordered_trials
 from bench.results.workspace import records_at
 
@@ -99,7 +101,7 @@ def _caption(plan: Plan) -> str:
 
 
 def print_status(source: Path, data: Path, console: Console | None = None) -> None:
-    """One row a cell of a workspace, a ledger or an archive, the sums, and the failures with their reasons."""
+    """One row per cell of a workspace, a ledger or an archive, the sums, and the failures with their reasons."""
     state, console = LedgerState.of(records_at(source, curves=False)), console or output()
     planned, here = state.planned(), Here(data)
     sums = dict.fromkeys(COUNTED, 0)
@@ -132,8 +134,22 @@ def print_status(source: Path, data: Path, console: Console | None = None) -> No
             highlight=False,
             soft_wrap=True,
         )
+    print_engines(state, console)
     print_failures(state, console)
     console.print(compiled_status(), highlight=False, soft_wrap=True)
+
+
+def handed_over(records: Iterable[TrialRecord]) -> Counter[tuple[str, str]]:
+    """How many finished trials another engine ran than the one that was asked for: by that engine and the reason."""
+    return Counter((record.engine or "another engine", record.handed_over) for record in records if record.handed_over)
+
+
+def print_engines(state: LedgerState, console: Console) -> None:
+    """Each reason why the fast engine did not run a trial, with how often."""
+    found = handed_over(record for trials in state.trials.values() for record in trials.values())
+    for (engine, reason), count in found.most_common():
+        text = f"{count} trials ran on {engine}: {reason}"
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:

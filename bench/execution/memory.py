@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing.context import SpawnContext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import psutil
 
@@ -45,31 +44,59 @@ def shown(amount: float) -> str:
 
 
 class Claims:
-    """What the workers of one pool hold or are about to hold, known to all of them."""
+    """What the workers of one pool hold or are about to hold. Their driver keeps it: a dead worker gives all back."""
 
-    def __init__(self, budget: int, context: SpawnContext) -> None:
+    def __init__(self, budget: int) -> None:
         self.budget = budget
-        self.held, self.training = context.Value("q", 0, lock=False), context.Value("i", 0, lock=False)
-        self.changed = context.Condition()
+        self._granted: dict[int, int] = {}  # by worker: what its trial takes beside the worker itself
+        self._asked: dict[int, int] = {}
+        self._workers: set[int] = set()
 
-    def move(self, amount: int, training: int = 0) -> None:
-        self.held.value += amount
-        self.training.value += training
+    @property
+    def held(self) -> int:
+        return WORKER * len(self._workers) + sum(self._granted.values())
 
-    def fits(self, more: int) -> bool:
-        """A trial may always train where no other does: its own estimate was within the budget."""
-        return not self.training.value or self.held.value + more <= self.budget
+    def join(self, worker: int) -> None:
+        self._workers.add(worker)
+
+    def leave(self, worker: int) -> None:
+        self._workers.discard(worker)
+        self._asked.pop(worker, None)
+        self._granted.pop(worker, None)
+
+    def ask(self, worker: int, amount: int) -> None:
+        self._asked[worker] = amount
+
+    def give_back(self, worker: int) -> None:
+        self._granted.pop(worker, None)
+
+    def grant(self) -> list[int]:
+        """The workers whose claims fit now, in the order in which they asked; they hold what they asked for."""
+        served = []
+        for worker, amount in list(self._asked.items()):
+            # A trial may always train where no other does: its own estimate was within the budget.
+            if not self._granted or self.held + amount <= self.budget:
+                self._granted[worker] = self._asked.pop(worker)
+                served.append(worker)
+        return served
 
 
-_CLAIMS: Claims | None = None
+class Room(Protocol):
+    """A worker's way to its pool's claims."""
+
+    def claim(self, amount: int) -> None:
+        """Return when the pool has so much room."""
+
+    def give_back(self) -> None: ...
 
 
-def join_claims(claims: Claims) -> None:
+_ROOM: Room | None = None
+
+
+def join_claims(room: Room) -> None:
     """Called in each worker as it starts."""
-    global _CLAIMS
-    _CLAIMS = claims
-    with claims.changed:
-        claims.move(WORKER)
+    global _ROOM
+    _ROOM = room
 
 
 @contextmanager
@@ -88,21 +115,17 @@ def room_for(problem: Problem, budget: int | None, engine: str) -> Iterator[None
             f"{shown(budget)} of --memory; allow more, or take a smaller k or width"
         )
     more = needed + max(0, resident - WORKER)
-    with _claimed(_CLAIMS, more):
+    with _claimed(_ROOM, more):
         yield
 
 
 @contextmanager
-def _claimed(claims: Claims | None, more: int) -> Iterator[None]:
-    if claims is None:
+def _claimed(room: Room | None, more: int) -> Iterator[None]:
+    if room is None:
         yield
         return
-    with claims.changed:
-        claims.changed.wait_for(lambda: claims.fits(more))
-        claims.move(more, training=1)
+    room.claim(more)
     try:
         yield
     finally:
-        with claims.changed:
-            claims.move(-more, training=-1)
-            claims.changed.notify_all()
+        room.give_back()

@@ -1,4 +1,4 @@
-"""From what was seen to a table: on the terminal, as CSV, and as figures for MLflow."""
+"""From what was seen to a table: in words, as CSV, and as figures for MLflow."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import io
 from collections.abc import Callable
 
 import numpy as np
-from rich.table import Table
 
 from bench.inspecting.looking import Column, Inspection, Look
 from bench.inspecting.shapes import MOST_GRAPHS, MOST_NODES
@@ -63,17 +62,14 @@ def shown(key: str, value: float) -> str:
     return f"{value:.1f}" if value >= 100 else f"{value:.3g}"
 
 
-def table(seen: Inspection) -> Table:
-    """A column for each method; the originals and another draw of them stand first, as a measure for the rest."""
-    drawn = Table(box=None, pad_edge=False, header_style="bold")
-    drawn.add_column("", no_wrap=True)
-    for column in seen.columns:
-        drawn.add_column(column.label, justify="right", overflow="fold")
+def rows(seen: Inspection) -> list[list[str]]:
+    """The table: words, then a value for each method; originals and another draw of them stand first, as a measure."""
     found = [figures(column) for column in seen.columns]
-    for key, words, _ in FIGURES:
-        if any(key in values for values in found):
-            drawn.add_row(words, *(shown(key, values[key][0]) if key in values else "" for values in found))
-    return drawn
+    return [
+        [words, *(shown(key, values[key][0]) if key in values else "" for values in found)]
+        for key, words, _ in FIGURES
+        if any(key in values for values in found)
+    ]
 
 
 def counted(count: int, noun: str) -> str:

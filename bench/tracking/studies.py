@@ -11,19 +11,17 @@ import io
 import json
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-
-from bench.execution.driver import Clock
+from bench.execution.events import Event, Notice
 from bench.plan.cells import TUNED_ON
 from bench.tracking.cells import Mirror
+from bench.tuning.events import Searched, Tried
 from bench.tuning.storage import Storage
-from bench.tuning.study import MethodStudy, Turn
+from bench.tuning.study import MethodStudy
 from bench.tuning.summary import MethodFacts, StudyFacts, TrialFacts, importances, methods_of, summarise, trial_facts
 
 STUDY_TAG, TRIAL_TAG, FOLD_TAG, PARENT_TAG = "augbench.study", "augbench.trial", "augbench.fold", "mlflow.parentRunId"
@@ -34,26 +32,25 @@ AT_ONCE = 900  # MLflow takes 1000 things in one request
 class TuningMirror:
     """Copies studies to one experiment of a tracking store; a store that dies on the way costs one warning."""
 
-    def __init__(self, mirror: Mirror, grid: str, storage: Storage, console: Console, clock: Clock) -> None:
-        self.mirror, self.storage, self.console, self.clock = mirror, storage, console, clock
-        self.grid = f"{grid}-tuning"
+    def __init__(self, mirror: Mirror, grid: str, storage: Storage, notify: Callable[[Notice], None]) -> None:
+        self.mirror, self.grid, self.storage, self.notify = mirror, f"{grid}-tuning", storage, notify
         self.broken = False
         self._runs: dict[tuple[str, str], str] = {}  # run ids by tag and value
 
-    def finished(self, study: MethodStudy, turn: Turn) -> None:
-        """Copy one trial that has just ended."""
-        with self.clock.on("MLflow"):
-            frozen = study.study.get_trials(deepcopy=False)[turn.trial.number]
-            self._attempt([study], [trial_facts(frozen)])
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Tried):  # copy one trial that has just ended
+            frozen = event.study.study.get_trials(deepcopy=False)[event.turn.trial.number]
+            self._attempt([event.study], [trial_facts(frozen)])
+        elif isinstance(event, Searched) and not event.interrupted:
+            self._complete(event.studies)
 
-    def complete(self, studies: Sequence[MethodStudy]) -> None:
+    def _complete(self, studies: Sequence[MethodStudy]) -> None:
         """Copy what is missing, and what the studies of a method say in sum: best settings, figures."""
         methods: dict[str, list[MethodStudy]] = {}
         for study in studies:
             methods.setdefault(study.method, []).append(study)
         for held in methods.values():
-            with self.clock.on("figures"):
-                self._attempt(held)
+            self._attempt(held)
 
     def _attempt(self, studies: Sequence[MethodStudy], trials: Sequence[TrialFacts] | None = None) -> None:
         """Copy some trials of one study, or all of a method's studies with their sum."""
@@ -77,11 +74,11 @@ class TuningMirror:
         except (MlflowException, OSError) as error:
             self.broken = True
             reason = str(error).splitlines()[0][:200]
-            self.console.print(
-                f"[yellow]the tracking store {self.mirror.uri} stopped answering ({escape(reason)}); the studies have "
-                "everything, running the same command again completes the store[/]",
-                highlight=False,
-                soft_wrap=True,
+            self.notify(
+                Notice(
+                    f"the tracking store {self.mirror.uri} stopped answering ({reason}); the studies have everything, "
+                    "running the same command again completes the store"
+                )
             )
 
     def _parent(self, study: MethodStudy) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from augmenters import AUGMENTERS
 from bench.plan.cells import Cell
-from bench.protocol.training import Training, preset
+from bench.protocol.training import Training, base_preset, preset
 from bench.registry import Choice, Registry, Scalar, Setting, UserError, show, signature_settings, unknown
 from models import BACKBONES, READOUTS
 
@@ -131,7 +131,7 @@ class _Place:
 
 
 def _places(cell: Cell) -> list[_Place]:
-    usual = preset(cell.training.preset)
+    usual = preset(base_preset(cell.training.preset))
     places = [
         _Place(TRAINING, TRAINING, s, getattr(cell.training, key), getattr(cell.training, key) != getattr(usual, key))
         for key, s in signature_settings(Training).items()

@@ -22,25 +22,19 @@ def check(
     """
     from rich.console import Console
 
-    from augmenters import AUGMENTERS
+    from bench import api
+    from bench.cli.check_report import print_report, print_summary
     from bench.registry import UserError
 
     if bool(names) == everything:
         raise UserError("bench check needs names of augmenters, or --all for every one; `bench list` shows them")
-    chosen = [AUGMENTERS.resolve(name) for name in (names or AUGMENTERS.names())]
-
-    import torch
-
-    from bench.checking import check_augmenter
-    from bench.cli.check_report import print_report, print_summary
-
-    torch.set_num_threads(1)
     console, reports = Console(), []
-    for choice in chosen:
-        with console.status(f"checking {choice.label}"):
-            reports.append(check_augmenter(choice))
-        if not everything:
-            print_report(reports[-1], console)
+    with console.status("checking") as status:
+        for report in api.check(names or ()):
+            reports.append(report)
+            status.update(f"checking; {report.augmenter} is done")
+            if not everything:
+                print_report(report, console)
     if everything:
         print_summary(reports, console)
     raise typer.Exit(1 if any(report.broken for report in reports) else 0)
@@ -65,7 +59,8 @@ def inspect(
     """
     import torch
 
-    from bench.cli.inspect_session import InspectRequest, execute
+    from bench.cli.inspect_report import inspect_and_report
+    from bench.inspecting.request import InspectRequest
 
     torch.set_num_threads(1)
-    execute(InspectRequest(dataset, augmenter or [], k, fold, repeat, trials, workspace, data, tracking_uri))
+    inspect_and_report(InspectRequest(dataset, augmenter or [], k, fold, repeat, trials, workspace, data, tracking_uri))

@@ -34,6 +34,7 @@ def run(
     memory: options.MemoryOption = None,
     executor: options.ExecutorOption = "local",
     scheduler: options.SchedulerOption = None,
+    trial_timeout: options.TrialTimeoutOption = None,
     workspace: options.WorkspaceOption = options.DEFAULT_WORKSPACE,
     data: options.DataOption = None,
     tracking_uri: options.TrackingOption = None,
@@ -62,7 +63,7 @@ def run(
 
     Without --grid and --dataset it is the grid `quick`. Beside --grid, the axes narrow it.
     """
-    from bench.cli.run_session import RunRequest, execute
+    from bench.execution.request import RunRequest
 
     axes: dict[str, list[Any]] = {
         "datasets": dataset or [],
@@ -95,12 +96,15 @@ def run(
         storage=storage,
         memory=memory,
         pooled=pooled,
+        trial_timeout=trial_timeout,
     )
     if dry_run:
         from bench.cli.dry_run import preview
 
         raise typer.Exit(preview(request, probe))
-    raise typer.Exit(execute(request))
+    from bench.cli.run_report import run_and_report
+
+    raise typer.Exit(run_and_report(request))
 
 
 def chosen_grid(name: str | None, axes: dict[str, list[Any]], data: Path | None = None) -> Grid:

@@ -69,6 +69,7 @@ def tune(
     memory: options.MemoryOption = None,
     executor: options.ExecutorOption = "local",
     scheduler: options.SchedulerOption = None,
+    trial_timeout: options.TrialTimeoutOption = None,
     workspace: options.WorkspaceOption = options.DEFAULT_WORKSPACE,
     data: options.DataOption = None,
     tracking_uri: options.TrackingOption = None,
@@ -87,8 +88,9 @@ def tune(
     if status or by_fold:
         show_status(workspace, storage, by_fold)
         return
-    from bench.cli.run_session import RunRequest
-    from bench.cli.tune_session import TuneRequest, execute
+    from bench.cli.tune_report import tune_and_report
+    from bench.execution.request import RunRequest
+    from bench.tuning.request import TuneRequest
     from bench.tuning.space import read_narrowing
     from bench.tuning.study import Search
 
@@ -114,6 +116,7 @@ def tune(
         tracking_uri=tracking_uri,
         jobs=jobs,
         memory=memory,
+        trial_timeout=trial_timeout,
         executor=executor,
         scheduler=scheduler,
         device=device,
@@ -122,7 +125,7 @@ def tune(
     )
     search = Search(trials, sampler, pruner, seed)
     narrowing = {**chosen.space, **read_narrowing(space or [])}
-    raise typer.Exit(execute(TuneRequest(run, search, validation, storage, timeout, narrowing, pooled)))
+    raise typer.Exit(tune_and_report(TuneRequest(run, search, validation, storage, timeout, narrowing, pooled)))
 
 
 def show_status(workspace: Path, storage: str | None, by_fold: bool) -> None:

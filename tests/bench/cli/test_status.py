@@ -14,9 +14,9 @@ from types import ModuleType
 import pytest
 from rich.console import Console
 
-from bench.cli.run_session import RunRequest
 from bench.cli.status import print_status
 from bench.cli.why import explain
+from bench.execution.request import RunRequest
 from bench.plan.grids import Grid, product
 from bench.plan.planner import Planner
 from bench.plan.staleness import differences

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from bench.datasets import load_dataset
+from bench.execution.pool import PoolSetup
+from bench.execution.serial import SerialPool
 from bench.execution.worker import WorkerSettings
 from bench.plan.cells import Cell
 from bench.protocol.budgets import labelled_graphs, validation_budget
@@ -21,7 +23,6 @@ from bench.tuning import objective as module
 from bench.tuning.storage import Storage
 from bench.tuning.study import MethodStudy
 from bench.tuning.tuner import Tuner
-from bench.tuning.workers import SerialPool
 
 FOLD = 1
 
@@ -55,7 +56,8 @@ def searched(
     studies: Sequence[MethodStudy], root: Path, tuning: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> list[Any]:
     monkeypatch.setattr(module, "_OBJECTIVES", {})  # what a worker has loaded before
-    Tuner(studies, "budget", SerialPool(WorkerSettings(str(root), "fast")), tuning.Clock()).run()
+    settings = WorkerSettings(str(root), "fast")
+    Tuner(studies, "budget", SerialPool(PoolSetup(settings, 1)), tuning.Clock(), settings=settings).run()
     return [tuning.sequence(study) for study in studies]
 
 

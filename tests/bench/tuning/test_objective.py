@@ -15,6 +15,8 @@ import torch
 from torch_geometric.data import Data
 
 from bench.datasets import load_dataset
+from bench.execution.pool import PoolSetup
+from bench.execution.serial import SerialPool
 from bench.execution.trial import TrialRunner, engines
 from bench.execution.worker import WorkerSettings
 from bench.learning.problem import Problem
@@ -27,7 +29,6 @@ from bench.tuning.objective import FoldDevelopment, Objective, score
 from bench.tuning.storage import Storage
 from bench.tuning.summary import summarise
 from bench.tuning.tuner import Tuner
-from bench.tuning.workers import SerialPool
 from models.fit import Diverged, TrainedNetwork
 
 ENGINE = "fast"
@@ -145,9 +146,10 @@ def test_a_whole_search_never_asks_for_a_test_part(
 
     monkeypatch.setattr(Splits, "test", refuse)
     monkeypatch.setattr(module, "_OBJECTIVES", {})
-    pool = SerialPool(WorkerSettings(str(tmp_path), ENGINE))
+    settings = WorkerSettings(str(tmp_path), ENGINE)
+    pool = SerialPool(PoolSetup(settings, 1))
     study = tuning.study(Storage(tuning.url(tmp_path)), cell, 3, {"gcn.dropout": "0"})
-    Tuner([study], "budget", pool, tuning.Clock()).run()
+    Tuner([study], "budget", pool, tuning.Clock(), settings=settings).run()
     facts = summarise(study.study)
     assert facts.count("failed") == 0 and facts.best is not None
     with pytest.raises(AssertionError, match="a test part was asked for"):

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from optuna.trial import TrialState
 
+from bench.execution.pool import WorkerLost
 from bench.plan.cells import Cell
 from bench.registry import UserError
 from bench.tuning import study as studies
@@ -18,7 +19,6 @@ from bench.tuning.space import space_for
 from bench.tuning.storage import Storage
 from bench.tuning.study import SILENT_SECONDS, MethodStudy, best_of, own_identity, seems_alive
 from bench.tuning.summary import summarise
-from bench.tuning.workers import WorkerLost
 
 
 @pytest.fixture
