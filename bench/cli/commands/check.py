@@ -1,4 +1,4 @@
-"""`bench check` and `bench inspect`: whether an augmenter can be trusted, and what its graphs look like."""
+"""`bench check` and `bench inspect`: whether a plug-in can be trusted, and what its graphs look like."""
 
 from __future__ import annotations
 
@@ -9,36 +9,43 @@ import typer
 from bench.cli.options import DEFAULT_WORKSPACE, DataOption, TrackingOption, WorkspaceOption
 
 
-def check(
+def check_plugins(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME...", help="name[:key=value,...] or package.module:Class[:key=value,...]"),
+        typer.Argument(
+            metavar="NAME...",
+            help="name[:key=value,...], readout:name, learner:name or package.module:Class[:key=value,...]",
+        ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every augmenter that `bench list` shows.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every augmenter, readout and learner that `bench list` shows.")
+    ] = False,
 ) -> None:
-    """Hold augmenters to the contract: valid graphs, untouched input, own randomness, odd graphs borne.
+    """Hold augmenters, readouts and learners to what they promise: untouched input, own randomness, odd graphs borne.
 
     Exit code 1 when something is broken.
     """
     from rich.console import Console
 
-    from augmenters import AUGMENTERS
     from bench.registry import UserError
 
     if bool(names) == everything:
-        raise UserError("bench check needs names of augmenters, or --all for every one; `bench list` shows them")
-    chosen = [AUGMENTERS.resolve(name) for name in (names or AUGMENTERS.names())]
+        raise UserError("bench check needs names of plug-ins, or --all for every one; `bench list` shows them")
 
     import torch
 
-    from bench.checking import check_augmenter
+    from bench.checking import KINDS, check, find
     from bench.cli.check_report import print_report, print_summary
 
+    every = [f"{word}:{name}" for word, kind in KINDS.items() for name in kind.registry.names()]
+    chosen = names or every
+    for name in chosen:
+        find(name)  # a mistake is told before anything is checked
     torch.set_num_threads(1)
     console, reports = Console(), []
-    for choice in chosen:
-        with console.status(f"checking {choice.label}"):
-            reports.append(check_augmenter(choice))
+    for name in chosen:
+        with console.status(f"checking {name}"):
+            reports.append(check(name))
         if not everything:
             print_report(reports[-1], console)
     if everything:
