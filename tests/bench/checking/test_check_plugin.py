@@ -129,6 +129,9 @@ def test_the_page_shows_the_very_files():
     page = (ROOT / "docs" / "writing-an-augmenter.md").read_text(encoding="utf-8")
     for name, kind in (("hidenodes.py", "python"), ("pyproject.toml", "toml")):
         assert f"```{kind}\n{(PLUGIN / name).read_text(encoding='utf-8')}```" in page
+    page = (ROOT / "docs" / "writing-a-learner.md").read_text(encoding="utf-8")
+    for name in ("softclusters", "nodecount"):
+        assert f"```python\n{(PLUGIN / name / f'{name}.py').read_text(encoding='utf-8')}```" in page
 
 
 @pytest.mark.parametrize("path", sorted(PLUGIN.rglob("*.py")), ids=lambda path: path.stem)
