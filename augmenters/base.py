@@ -105,7 +105,7 @@ class GraphAugmenter(Augmenter):
 
     @abstractmethod
     def apply(self, graphs: Sequence[Data], drawn: Any) -> list[Data]:
-        """The new graphs; deterministic, and the input stays as it is."""
+        """The new graphs; deterministic. The input stays as it is, and the new graphs share no memory with it."""
 
     def __call__(self, graphs: Sequence[Data], rng: Generator, context: Context | None = None) -> list[Data]:
         context = context or Context.standalone(graphs, rng)

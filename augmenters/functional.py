@@ -1,8 +1,7 @@
-"""Plain functions on graphs that the augmenters share; none changes its input."""
+"""Plain functions on graphs that the augmenters share; none changes its input or shares memory with it."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -86,7 +85,7 @@ def choose_within(sizes: np.ndarray, chosen: np.ndarray, rng: Generator) -> np.n
 
 def with_edges(graph: Data, keep: Tensor) -> Data:
     """A copy with only the directed edges where `keep` is true, and their attributes."""
-    new = copy.copy(graph)
+    new = graph.clone()
     for name in ("edge_weight", "edge_attr"):
         if graph.get(name) is not None:
             new[name] = graph[name][keep]
@@ -97,12 +96,12 @@ def with_edges(graph: Data, keep: Tensor) -> Data:
 def with_nodes(graph: Data, keep: np.ndarray) -> Data:
     """A copy with only the given nodes, renumbered in order; their rows leave `x` and every node attribute."""
     nodes = torch.as_tensor(np.sort(keep), dtype=torch.long)
-    return graph.subgraph(nodes)
+    return graph.subgraph(nodes).clone()
 
 
 def with_weights(graph: Data, multiplier: Tensor) -> Data:
     """A copy whose edge weights (1 where it had none) are multiplied edge by edge."""
-    new = copy.copy(graph)
+    new = graph.clone()
     old = graph.get("edge_weight")
     new.edge_weight = multiplier if old is None else old * multiplier
     return new

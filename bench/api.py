@@ -181,18 +181,18 @@ def tune(request: TuneRequest, listeners: Sequence[Listener] = ()) -> TuneOutcom
 
 
 def check(names: Sequence[str] = ()) -> Iterator[Report]:
-    """Hold augmenters, every one that is known unless some are named, to the contract: a report each, as it is made."""
-    from augmenters import AUGMENTERS
-
-    chosen = [AUGMENTERS.resolve(name) for name in (names or AUGMENTERS.names())]
-
+    """Hold plug-ins, every one that is known unless some are named, to their contract: a report each, as it is made."""
     import torch
 
-    from bench.checking import check_augmenter
+    from bench.checking import KINDS, find
+    from bench.checking import check as check_one
 
+    chosen = names or [f"{word}:{name}" for word, kind in KINDS.items() for name in kind.registry.names()]
+    for name in chosen:
+        find(name)  # a mistake is told before anything is checked
     torch.set_num_threads(1)
-    for choice in chosen:
-        yield check_augmenter(choice)
+    for name in chosen:
+        yield check_one(name)
 
 
 def inspect(request: InspectRequest, tell: Callable[[str], None] = lambda text: None) -> InspectOutcome:

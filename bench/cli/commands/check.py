@@ -1,4 +1,4 @@
-"""`bench check` and `bench inspect`: whether an augmenter can be trusted, and what its graphs look like."""
+"""`bench check` and `bench inspect`: whether a plug-in can be trusted, and what its graphs look like."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ import typer
 from bench.cli.options import DEFAULT_WORKSPACE, DataOption, TrackingOption, WorkspaceOption
 
 
-def check(
+def check_plugins(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME...", help="name[:key=value,...] or package.module:Class[:key=value,...]"),
+        typer.Argument(
+            metavar="NAME...",
+            help="name[:key=value,...], readout:name, learner:name or package.module:Class[:key=value,...]",
+        ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every augmenter that `bench list` shows.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every augmenter, readout and learner that `bench list` shows.")
+    ] = False,
 ) -> None:
-    """Hold augmenters to the contract: valid graphs, untouched input, own randomness, odd graphs borne.
+    """Hold augmenters, readouts and learners to what they promise: untouched input, own randomness, odd graphs borne.
 
     Exit code 1 when something is broken.
     """
@@ -27,12 +32,12 @@ def check(
     from bench.registry import UserError
 
     if bool(names) == everything:
-        raise UserError("bench check needs names of augmenters, or --all for every one; `bench list` shows them")
+        raise UserError("bench check needs names of plug-ins, or --all for every one; `bench list` shows them")
     console, reports = Console(), []
     with console.status("checking") as status:
         for report in api.check(names or ()):
             reports.append(report)
-            status.update(f"checking; {report.augmenter} is done")
+            status.update(f"checking; {report.name} is done")
             if not everything:
                 print_report(report, console)
     if everything:
