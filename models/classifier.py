@@ -9,6 +9,7 @@ from torch_geometric.data import Batch
 from bench.registry import Choice
 from models import BACKBONES, READOUTS
 from models.backbones import Backbone
+from models.generated import remove_generated_files
 from models.readouts import Readout
 
 
@@ -20,6 +21,7 @@ class GraphClassifier(nn.Module):
         width = backbone.out_channels
         self.backbone, self.readout = backbone, readout
         self.head = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, num_classes))
+        remove_generated_files(self)
 
     def embed(self, batch: Batch) -> Tensor:
         """One row a graph, after the readout."""
