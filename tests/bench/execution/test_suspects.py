@@ -118,7 +118,7 @@ def test_a_pool_that_cannot_go_on_ends_everything() -> None:
 def test_executors_are_plug_ins() -> None:
     assert {"local", "dask", "serial"} <= set(EXECUTORS.names())
     assert EXECUTORS.load("bench.execution.local:LocalPool") is EXECUTORS.load("local")  # anybody's, by its path
-    with pytest.raises(UserError, match="is not a subclass of bench.execution.pool:Pool"):
+    with pytest.raises(UserError, match=r"is not a subclass of bench\.execution\.pool:Pool"):
         EXECUTORS.load("bench.execution.pool:PoolSetup")
     with pytest.raises(UserError, match="unknown executor 'slurm'"):
         EXECUTORS.load("slurm")
