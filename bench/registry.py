@@ -295,6 +295,6 @@ def _import(target: str, what: str) -> Any:
     module, _, attr = target.partition(":")
     try:
         return getattr(importlib.import_module(module), attr)
-    # TypeError and ValueError: not the name of a module. SystemExit: a module that ends the process when it is imported.
+    # TypeError and ValueError: not the name of a module. SystemExit: a module that exits when it is imported.
     except (ImportError, AttributeError, TypeError, ValueError, SystemExit) as error:
         raise UserError(f"{what} cannot be loaded from {target}: {error}; reinstall or fix the package") from error

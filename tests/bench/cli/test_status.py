@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,13 +15,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from bench.api import RunOutcome
+from bench.cli.run_report import say_engines
 from bench.cli.status import print_status
 from bench.cli.why import explain
 from bench.execution.request import RunRequest
 from bench.plan.grids import Grid, product
-from bench.plan.planner import Planner, stamped
+from bench.plan.planner import Planner
 from bench.plan.staleness import differences
-from bench.registry import UserError
+from bench.registry import Choice, UserError
+from bench.results.records import CellRecord, PlanRecord
 from bench.results.workspace import Workspace
 
 Make = Callable[..., Path]
@@ -38,15 +42,17 @@ def trial(key: str, fold: int, repeat: int = 0, **more: Any) -> dict[str, Any]:
 def ledger(tmp_path: Path, tools: ModuleType) -> Path:
     """Three cells: finished, with a failure and something missing, and measured with another torch."""
     plan = Planner(tmp_path / "data", RunRequest.engine).plan(tools.grid(["none", "dropedge", "m-mixup"], folds=3))
-    cells = [{"type": "cell", "key": cell.key, **cell.to_json()} for cell in plan.cells]
-    cells[2]["versions"] = {**cells[2]["versions"], "torch": "1.13"}
-    keys = [cell.key for cell in plan.cells]
+    made = list(plan.cells)
+    made[2] = replace(made[2], versions={**made[2].versions, "torch": "1.13"})
+    cells = [CellRecord(cell.key, cell).to_json() for cell in made]
+    keys = [cell.key for cell in made]
     trials = [trial(keys[0], fold) for fold in range(3)]
     trials += [trial(keys[1], 0), trial(keys[1], 1, status="failed", reason="RuntimeError: boom [x]")]
     trials += [trial(keys[2], fold) for fold in range(2)]
     origin = {"type": "provenance", "id": "p", "augbench": "0.1", "commit": "abcdef0123456789", "dirty": True}
     folder = tmp_path / "runs"
-    tools.write_trials(folder, [{**origin, "torch": "2.0", "python": "3.11"}, *cells, stamped(plan.record()), *trials])
+    sought = PlanRecord.of(replace(plan, cells=tuple(made))).to_json()
+    tools.write_trials(folder, [{**origin, "torch": "2.0", "python": "3.11"}, *cells, sought, *trials])
     return folder
 
 
@@ -73,7 +79,7 @@ def test_status_of_nothing_is_a_mistake(tmp_path: Path) -> None:
 
 
 def key_of(ledger: Path, tools: ModuleType, augmenter: str) -> str:
-    return next(key for key, cell in tools.state(ledger).cells.items() if cell["augmenter"]["name"] == augmenter)
+    return next(key for key, cell in tools.state(ledger).cells.items() if cell.augmenter.name == augmenter)
 
 
 def test_why_names_the_version_that_changed(ledger: Path, tmp_path: Path, tools: ModuleType) -> None:
@@ -98,19 +104,20 @@ def test_why_says_when_nothing_changed_and_names_the_nearest_cell(
 
 def test_why_sees_a_changed_default_and_changed_data(ledger: Path, tmp_path: Path, tools: ModuleType) -> None:
     state = tools.state(ledger)
-    facts = state.cells[key_of(ledger, tools, "dropedge")]
-    old = {**facts, "key": "0" * 16, "augmenter": {**facts["augmenter"], "settings": {"p": 0.5}}}
-    tools.write_trials(ledger, [{**old, "versions": {**facts["versions"], "dataset": "beef"}}])
-    text = shown(lambda console: explain(ledger, "0000", tmp_path / "data", console))
+    cell = state.cells[key_of(ledger, tools, "dropedge")]
+    changed = replace(cell.augmenter, settings={"p": 0.5})
+    old = replace(cell, augmenter=changed, versions={**cell.versions, "dataset": "beef"})
+    tools.write_trials(ledger, [CellRecord(old.key, old).to_json()])
+    text = shown(lambda console: explain(ledger, old.key, tmp_path / "data", console))
     assert "augmenter.settings.p then 0.5, now 0.25" in " ".join(text.split())
     assert "versions.dataset" in text and "then beef" in text
 
 
 def test_why_tells_when_a_plug_in_is_gone(ledger: Path, tmp_path: Path, tools: ModuleType) -> None:
-    facts = tools.state(ledger).cells[key_of(ledger, tools, "none")]
-    gone = {"name": "gone", "settings": {}, "label": "gone"}
-    tools.write_trials(ledger, [{**facts, "key": "1" * 16, "augmenter": gone}])
-    text = shown(lambda console: explain(ledger, "1111", tmp_path / "data", console))
+    cell = tools.state(ledger).cells[key_of(ledger, tools, "none")]
+    gone = replace(cell, augmenter=Choice("gone", {}, "gone"))
+    tools.write_trials(ledger, [CellRecord(gone.key, gone).to_json()])
+    text = shown(lambda console: explain(ledger, gone.key, tmp_path / "data", console))
     assert "the code here cannot make this cell: unknown augmenter 'gone'" in text
 
 
@@ -121,17 +128,31 @@ def test_why_needs_one_cell(ledger: Path, tmp_path: Path) -> None:
         explain(ledger, "", tmp_path)
 
 
-def test_differences_are_named_by_their_path() -> None:
-    one = {"k": 1, "training": {"epochs": 3}, "key": "a", "augmenter": {"label": "x", "name": "n"}}
-    other = {"k": 1, "training": {"epochs": 4, "lr": 1}, "key": "b", "augmenter": {"label": "y", "name": "n"}}
-    assert differences(one, other) == {"training.epochs": (3, 4), "training.lr": (None, 1)}
+def test_differences_are_named_by_their_path(tmp_path: Path, tools: ModuleType) -> None:
+    (one,) = Planner(tmp_path, RunRequest.engine).plan(tools.grid()).cells
+    other = replace(one, training=replace(one.training, epochs=4, lr=1.0))
+    assert differences(one, other) == {"training.epochs": (2, 4), "training.lr": (0.01, 1.0)}
+
+
+def test_status_and_run_say_which_trials_another_engine_ran_and_why(
+    ledger: Path, tmp_path: Path, tools: ModuleType
+) -> None:
+    key = key_of(ledger, tools, "none")
+    why = {"engine": "reference/cpu", "handed_over": "softmax[x] has no fast form"}
+    tools.write_trials(ledger, [trial(key, fold, **why) for fold in (0, 1)])
+    text = shown(lambda console: print_status(ledger, tmp_path / "data", console))
+    assert "2 trials ran on reference/cpu: softmax[x] has no fast form" in text.splitlines()
+    plan = Planner(tmp_path / "data", RunRequest.engine).plan(tools.grid(["none", "dropedge"], folds=3))
+    outcome = RunOutcome(plan, tools.state(ledger), 2, 1.0, False, {})
+    text = shown(lambda console: say_engines(outcome, console))
+    assert text == "2 of 4 trials ran on the reference engine: softmax[x] has no fast form (2)\n"
 
 
 def test_status_of_13200_trials_takes_less_than_two_seconds_and_no_torch(tmp_path: Path, tools: ModuleType) -> None:
     base = Planner(tmp_path, RunRequest.engine).plan(Grid("full", product(["synthetic"])))
-    facts = base.cells[0].to_json()
-    cells = [{"type": "cell", **facts, "key": f"{number:016x}", "k": number + 1} for number in range(440)]
-    plan = {**stamped(base.record()), "cells": [cell["key"] for cell in cells]}
+    made = [replace(base.cells[0], k=number + 1) for number in range(440)]
+    cells = [CellRecord(cell.key, cell).to_json() for cell in made]
+    plan = PlanRecord.of(replace(base, cells=tuple(made))).to_json()
     trials = [trial(cell["key"], fold, repeat) for cell in cells for fold in range(10) for repeat in range(3)]
     tools.write_trials(tmp_path / "runs", [*cells, plan, *trials])
     program = (

@@ -12,6 +12,7 @@ import typer
 
 from bench.cli.commands.ledger import verify
 from bench.execution.verify import Candidates
+from bench.plan.cells import Cell
 from bench.registry import UserError
 from bench.results.workspace import Workspace
 
@@ -53,8 +54,15 @@ def test_trials_of_other_versions_stay_out_of_it(finished: Path, capsys: pytest.
     path = Workspace(finished).ledger
     text = path.read_text(encoding="utf-8")
     lines = [json.loads(line) for line in text.splitlines()]
-    for number, cell in enumerate(line for line in lines if line["type"] == "cell"):
-        cell["versions"]["torch"] = "1.0" if number else cell["versions"]["torch"]
+    first, *others = (line for line in lines if line["type"] == "cell")
+    for cell in others:
+        cell["versions"]["torch"] = "1.0"
+        renamed = Cell.from_json(cell).key
+        for line in lines:
+            if line.get("cell") == cell["key"]:
+                line["cell"] = renamed
+        cell["key"] = renamed
+    assert first["versions"]["torch"] != "1.0"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     assert check(finished) == 0
     out = capsys.readouterr().out
