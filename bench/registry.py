@@ -297,5 +297,6 @@ def _import(target: str, what: str) -> Any:
     module, _, attr = target.partition(":")
     try:
         return getattr(importlib.import_module(module), attr)
-    except (ImportError, AttributeError, TypeError, ValueError) as error:  # the last two: not the name of a module
+    # TypeError and ValueError: not the name of a module. SystemExit: a module that exits when it is imported.
+    except (ImportError, AttributeError, TypeError, ValueError, SystemExit) as error:
         raise UserError(f"{what} cannot be loaded from {target}: {error}; reinstall or fix the package") from error

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.execution.containment import TaskFailed, WarningFilter, ending, one_line
-from bench.execution.dask_connection import connected, reach
+from bench.execution.dask_connection import connected, own_cluster, reach
 from bench.execution.pool import Pool, PoolSetup, WorkerLost, overdue
 from bench.plan.cells import PARTS, Cell
 from bench.registry import UserError
@@ -54,8 +54,7 @@ class DaskPool(Pool):
 
     def __init__(self, setup: PoolSetup) -> None:
         try:
-            import dask
-            from distributed import Client, LocalCluster
+            from distributed import Client
         except ImportError as error:
             raise UserError(
                 "--executor dask needs the package distributed; install it with pip install 'augbench[cluster]'"
@@ -80,15 +79,7 @@ class DaskPool(Pool):
         for name in ("distributed", "distributed.client"):  # they tell of lost connections at length; we in one line
             logging.getLogger(name).setLevel(logging.CRITICAL)
         if scheduler is None:
-            # Who is to blame for a death is decided here, so that Dask need not try three times more first.
-            with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
-                self.cluster = LocalCluster(
-                    n_workers=setup.jobs,
-                    threads_per_worker=1,
-                    host="127.0.0.1",
-                    dashboard_address=None,
-                    silence_logs=logging.CRITICAL,
-                )
+            self.cluster = own_cluster(setup.jobs)
         self.client = connected(Client, self.cluster or scheduler, self.address)
         try:
             self._prepare()

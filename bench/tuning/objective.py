@@ -20,6 +20,7 @@ from torch_geometric.data import Data
 from augmenters import AUGMENTERS
 from bench.datasets import load_dataset
 from bench.datasets.paths import data_root
+from bench.execution.containment import begin_trial
 from bench.execution.memory import room_for
 from bench.execution.trial import evaluate, planned_engine
 from bench.execution.worker import WorkerSettings, other_versions
@@ -149,10 +150,11 @@ def score(settings: WorkerSettings, work: dict[str, Any]) -> Score:
     """Done by a worker: one fold of one trial. It always answers; what went wrong is part of the answer."""
     with _ONE_AT_A_TIME:
         torch.set_num_threads(1)  # small graphs gain nothing from more, and the sums keep their order
-        reason = other_versions(work["cell"])
+        cell, trial = Cell.from_json(work["cell"]), Trial(work["fold"], work["repeat"])
+        reason = other_versions(cell)
         if reason:
             return {"status": "failed", "reason": reason}
-        cell, trial = Cell.from_json(work["cell"]), Trial(work["fold"], work["repeat"])
+        begin_trial()
         try:
             objective = _objective(settings, cell, trial.fold, work["validation"])
             return {"status": "done", "accuracy": objective.accuracy(cell, trial)}
