@@ -11,14 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from bench.cli.progress import output
-from bench.plan.cells import Cell
+from bench.plan.cells import PARTS, Cell
 from bench.plan.planner import Plan
 from bench.plan.staleness import Here
 from bench.results.ledger import LedgerState
 from bench.results.summary import accuracies_of, mean_and_spread, ordered_trials
 from bench.results.workspace import records_at
 
-PARTS = ("augmenter", "backbone", "readout")
 COUNTED = ("done", "failed", "stale", "missing")
 
 
@@ -41,19 +40,24 @@ def comparison(plan: Plan, state: LedgerState) -> Group:
 
 
 def method_namer(cells: Sequence[Cell]) -> Callable[[Cell], str]:
-    """Names of rows: the augmenter, and the backbone and readout where the cells differ in them."""
+    """Names of rows: the augmenter, and the model where the cells differ in it or it is no network."""
 
     def model(cell: Cell) -> str:
+        base = cell.tuned_from or {}
         if cell.backbone is None:
-            return cell.learner.label
-        return f"{(cell.tuned_from or {}).get('backbone', cell.backbone.label)}, {cell.readout}"
+            return base.get("learner", cell.learner.label)
+        return f"{base.get('backbone', cell.backbone.label)}, {cell.readout}"
 
     varied = len({model(cell) for cell in cells}) > 1
 
     def name(cell: Cell) -> str:
         base = cell.tuned_from or {}
-        method = f"{base['augmenter']}, tuned" if base else cell.augmenter.label
-        return f"{method} ({model(cell)})" if varied else method
+        augmenter = base.get("augmenter", cell.augmenter.label)
+        tuned = ", tuned" if base else ""
+        if cell.backbone is None and augmenter == "none":
+            return f"{model(cell)}{tuned}"
+        named = varied or cell.backbone is None
+        return f"{augmenter}{tuned} ({model(cell)})" if named else f"{augmenter}{tuned}"
 
     return name
 
@@ -96,7 +100,7 @@ def print_status(source: Path, data: Path, console: Console | None = None) -> No
     state, console = LedgerState.of(records_at(source, curves=False)), console or output()
     planned, here = state.planned(), Here(data)
     sums = dict.fromkeys(COUNTED, 0)
-    rows = [["cell", "dataset", "k", "augmenter", "backbone", "readout", *COUNTED, "accuracy"]]
+    rows = [["cell", "dataset", "k", *PARTS, *COUNTED, "accuracy"]]
     for key, cell in state.cells.items():
         done, failed = state.done(key), state.failed(key)
         stale = len(done) if here.differs(cell) else 0

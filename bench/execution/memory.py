@@ -69,7 +69,7 @@ def estimated_peak(problem: Problem, engine: str) -> int:
         if isinstance(augmenter, GDM):
             decoding = PER_DECODED_PAIR * sizes[-1] ** 2
             # Without attention the fast engine holds nearly complete graphs by the pairs that they lack.
-            every_pair = engine != "fast" or (backbone is not None and backbone.name == "gat")
+            every_pair = engine != "fast" or backbone is None or backbone.name == "gat"
             entries += generated * (larger @ (sizes**2 if every_pair else 2 * sizes))
         else:
             entries *= 2

@@ -41,7 +41,7 @@ class Cell:
     training: Training
     versions: Mapping[str, Any]
     tuned: bool = False
-    tuned_from: Mapping[str, str] | None = None  # labels of augmenter and backbone before tuning: the row of a table
+    tuned_from: Mapping[str, str] | None = None  # labels before tuning of what names its row in a table
 
     def __post_init__(self) -> None:
         if self.k < 1:

@@ -121,7 +121,8 @@ def flat_cell(cell: Cell) -> dict[str, Any]:
         flat[f"{part}.settings"] = json.dumps({} if choice is None else dict(choice.settings), sort_keys=True)
     flat["tuned"] = cell.tuned
     base = cell.tuned_from or {}
-    flat["tuned_from"], flat["backbone.tuned_from"] = base.get("augmenter"), base.get("backbone")
+    flat["tuned_from"] = base.get("augmenter")
+    flat |= {f"{part}.tuned_from": base.get(part) for part in ("backbone", "learner")}
     facts = cell.to_json()
     for group in ("training", "versions"):
         flat |= {f"{group}.{name}": value for name, value in facts[group].items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bench.cli.tuning_status import studies_in
-from bench.plan.cells import Cell
+from bench.plan.cells import PARTS, Cell
 from bench.plan.planner import Plan
 from bench.registry import UserError
 from bench.tuning.space import with_values
@@ -13,10 +13,10 @@ from bench.tuning.storage import Storage
 from bench.tuning.study import study_name
 from bench.tuning.summary import StudyFacts
 
-AXES = ("dataset", "k", "augmenter", "backbone", "readout")
+AXES = ("dataset", "k", *PARTS)
 PLACE = ("splits", "features")
 # The engine and torch may be others: they change the last digits of a number, not which settings are good.
-DECIDING_VERSIONS = ("protocol", "augmenter", "backbone", "readout", "dataset")
+DECIDING_VERSIONS = ("protocol", *PARTS, "dataset")
 
 
 def tuned_plan(plan: Plan, storage: Storage) -> Plan:
@@ -39,13 +39,14 @@ def tuned_cell(cell: Cell, study: StudyFacts) -> Cell:
     if study.best is None:
         raise UserError(f"the study '{study.name}' has no complete trial; `bench tune --status` says more")
     tuned = with_values(cell, {**study.facts["space"]["fixed"], **study.best.settings})
-    return replace(tuned, tuned=True, tuned_from={part: cell.part_label(part) for part in ("augmenter", "backbone")})
+    row = ("augmenter", "backbone" if cell.backbone else "learner")  # what it is known by
+    return replace(tuned, tuned=True, tuned_from={part: cell.part_label(part) for part in row})
 
 
 def study_for(cell: Cell, known: list[StudyFacts], storage: Storage) -> StudyFacts:
     """The study of a cell's method, if it was made with the same data, splits and training."""
     mine = {"dataset": cell.dataset, "k": cell.k, "splits": cell.splits, "features": cell.features}
-    mine |= {part: cell.part_label(part) for part in ("augmenter", "backbone", "readout")}
+    mine |= {part: cell.part_label(part) for part in PARTS}
     akin = [study for study in known if all(study.facts[axis] == mine[axis] for axis in AXES)]
     if not akin:
         raise UserError(f"there is no study of '{study_name(cell)}' in {storage.name}; make it with bench tune")

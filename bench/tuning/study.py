@@ -20,7 +20,7 @@ import optuna
 import psutil
 from optuna.trial import FrozenTrial, TrialState
 
-from bench.plan.cells import Cell
+from bench.plan.cells import PARTS, Cell
 from bench.registry import UserError
 from bench.seeding import seed_from
 from bench.tuning.space import Space
@@ -65,7 +65,7 @@ def study_name(cell: Cell) -> str:
 def study_facts(cell: Cell, space: Space, validation: str, folds: int, repeats: int) -> dict[str, Any]:
     """Everything that a study's values hang on, as it is stored with the study."""
     parts = cell.to_json()
-    labels = {part: parts[part]["label"] for part in ("augmenter", "backbone", "readout")}
+    labels = {part: cell.part_label(part) for part in PARTS}
     facts = {key: parts[key] for key in ("dataset", "features", "splits", "k", "training", "versions")}
     extent = {"validation": validation, "folds": folds, "repeats": repeats}
     return json.loads(json.dumps({**facts, **labels, **extent, "space": space.to_json()}))  # as a storage gives it back

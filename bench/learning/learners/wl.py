@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from bench.learning.augmentation import OfflineData
 from bench.learning.learners.classical import SEEDS, C, ClassicalLearner, Rows, Samples, Scored
-from bench.learning.learners.structure import Kept, has_labels, node_count, pairs
+from bench.learning.learners.structure import Kept, content, has_labels, node_count, pairs
 from bench.learning.problem import Problem
 from bench.registry import Tune, Within
 
@@ -42,10 +42,12 @@ class WeisfeilerLehman(ClassicalLearner):
         def names_of(graphs: list[Data]) -> list[Histogram]:
             return subtree_histograms(graphs, self.h, hard)
 
-        new = {id(graph) for graph in data.generated}  # nobody will ask for these again
-        old = iter(_KEPT.fetch([graph for graph in data.graphs if id(graph) not in new], how, names_of))
-        made = iter(names_of(data.generated))
-        kernel = SubtreeKernel.of([next(made if id(graph) in new else old) for graph in data.graphs])
+        known = {content(graph) for graph in problem.graphs}
+        new = [graph for graph in data.graphs if content(graph) not in known]  # nobody will ask for these again
+        made = dict(zip(map(content, new), names_of(new), strict=True))
+        old = _KEPT.fetch(problem.graphs, how, names_of)
+        made |= dict(zip(map(content, problem.graphs), old, strict=True))
+        kernel = SubtreeKernel.of([made[content(graph)] for graph in data.graphs])
         places = samples.places
         model = SVC(C=self.c, kernel="precomputed", random_state=problem.init_seed % SEEDS)
         model.fit(kernel.within()[np.ix_(places, places)], samples.classes, sample_weight=samples.weights)
