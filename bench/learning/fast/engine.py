@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import torch
 
@@ -20,7 +21,10 @@ from bench.learning.fast.training.epochs import Epochs, leaves_torch_alone
 from bench.learning.fast.training.loop import train
 from bench.learning.problem import Fitted, Problem, curve_epochs
 from bench.learning.reference import fit_problem
+from bench.registry import Scalar
 from models.fit import TrainedNetwork, one_thread, own_stream
+
+NO_SETTINGS: Mapping[str, Scalar] = MappingProxyType({})
 
 
 class FastEngine:
@@ -46,12 +50,15 @@ def fit_or_hand_over(problem: Problem) -> Fitted:
         return replace(fit_problem(problem), handed_over=obstacle.reason)
 
 
-def fast_obstacle(backbone: type, readout: type, augmenter: type) -> str | None:
+def fast_obstacle(
+    backbone: type, readout: type, augmenter: type, settings: Mapping[str, Scalar] = NO_SETTINGS
+) -> str | None:
     """Why this engine would hand a combination of classes over, None if it would not.
 
+    `settings` are those of the backbone, whose layers may be built in ways that have no kernel here.
     What only the data can tell (a self loop, say) is not known here; `Fitted.handed_over` says it after the training.
     """
-    if (reason := kernel_obstacle(backbone, readout)) is not None:
+    if (reason := kernel_obstacle(backbone, readout, settings)) is not None:
         return reason
     if issubclass(augmenter, StepAugmenter):
         return f"{augmenter.__name__} acts inside the step, with gradients"
@@ -73,7 +80,8 @@ def fit_fast(problem: Problem) -> Fitted:
         raise NotFast(f"select={problem.training.select}")
     watch = Stopwatch()
     network = problem.fresh_model()
-    if (reason := fast_obstacle(type(network.backbone), type(network.readout), type(problem.augmenter))) is not None:
+    classes = type(network.backbone), type(network.readout), type(problem.augmenter)
+    if (reason := fast_obstacle(*classes, problem.backbone.settings if problem.backbone else NO_SETTINGS)) is not None:
         raise NotFast(reason)
     model = Architecture.of(network)
     rng, context = generator(problem.augment_seed), make_context(problem, fast_class_probabilities)
