@@ -13,7 +13,7 @@ from rich.text import Text
 
 from bench.cli.progress import output
 from bench.learning.fast.ops.compiled import compiled_status
-from bench.plan.cells import TUNED_ON, Cell
+from bench.plan.cells import PARTS, TUNED_ON, Cell
 from bench.plan.planner import Plan
 from bench.plan.staleness import Here
 from bench.results.ledger import LedgerState
@@ -21,7 +21,6 @@ from bench.results.records import TrialRecord
 from bench.results.summary import accuracies_of, mean_and_spread, ordered_trials
 from bench.results.workspace import records_at
 
-PARTS = ("augmenter", "backbone", "readout")
 COUNTED = ("done", "failed", "stale", "missing")
 
 
@@ -44,19 +43,24 @@ def comparison(plan: Plan, state: LedgerState) -> Group:
 
 
 def method_namer(cells: Sequence[Cell]) -> Callable[[Cell], str]:
-    """Names of rows: the augmenter, and the backbone and readout where the cells differ in them."""
+    """Names of rows: the augmenter, and the model where the cells differ in it or it is no network."""
 
     def model(cell: Cell) -> str:
+        base = cell.tuned_from or {}
         if cell.backbone is None:
-            return cell.learner.label
-        return f"{(cell.tuned_from or {}).get('backbone', cell.backbone.label)}, {cell.readout}"
+            return base.get("learner", cell.learner.label)
+        return f"{base.get('backbone', cell.backbone.label)}, {cell.readout}"
 
     varied = len({model(cell) for cell in cells}) > 1
 
     def name(cell: Cell) -> str:
         base = cell.tuned_from or {}
-        method = f"{base['augmenter']}, {_tuned_words(cell.tuned_how)}" if base else cell.augmenter.label
-        return f"{method} ({model(cell)})" if varied else method
+        augmenter = base.get("augmenter", cell.augmenter.label)
+        tuned = f", {_tuned_words(cell.tuned_how)}" if base else ""
+        if cell.backbone is None and augmenter == "none":
+            return f"{model(cell)}{tuned}"
+        named = varied or cell.backbone is None
+        return f"{augmenter}{tuned} ({model(cell)})" if named else f"{augmenter}{tuned}"
 
     return name
 
@@ -105,7 +109,7 @@ def print_status(source: Path, data: Path, console: Console | None = None) -> No
     state, console = LedgerState.of(records_at(source, curves=False)), console or output()
     planned, here = state.planned(), Here(data)
     sums = dict.fromkeys(COUNTED, 0)
-    rows = [["cell", "dataset", "k", "augmenter", "backbone", "readout", *COUNTED, "accuracy"]]
+    rows = [["cell", "dataset", "k", *PARTS, *COUNTED, "accuracy"]]
     for key, cell in state.cells.items():
         done, failed = state.done(key), state.failed(key)
         stale = len(done) if here.differs(cell) else 0
@@ -115,7 +119,7 @@ def print_status(source: Path, data: Path, console: Console | None = None) -> No
         mean, _ = mean_and_spread(accuracies_of(ordered_trials(state, key)))
         names = [cell.dataset, str(cell.k), *map(cell.part_label, PARTS)]
         if cell.tuned:
-            names[2] += f", {_tuned_words(cell.tuned_how)}"
+            names[2 + PARTS.index("augmenter")] += f", {_tuned_words(cell.tuned_how)}"
         rows.append([key[:8], *names, *map(str, counts.values()), f"{100 * mean:.1f}" if done else ""])
     console.print(_aligned(rows), highlight=False, soft_wrap=True)
     words = ", ".join(f"{count} {name}" for name, count in sums.items())

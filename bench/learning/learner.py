@@ -28,9 +28,12 @@ class Learner(ABC):
 
     `network`: whether it is built from a backbone and a readout. Such a learner is given `engine`, which trains them;
     a learner of another kind is given nothing.
+    `trained`: whether it takes steps as the cell's training says (epochs, learning rate), so that a search of settings
+    includes these.
     """
 
     network: ClassVar[bool] = False
+    trained: ClassVar[bool] = False
 
     @classmethod
     def refuses(

@@ -46,7 +46,7 @@ class Cell:
     training: Training
     versions: Mapping[str, Any]
     tuned: bool = False
-    tuned_from: Mapping[str, str] | None = None  # labels of augmenter and backbone before tuning: the row of a table
+    tuned_from: Mapping[str, str] | None = None  # labels before tuning of what names its row
     tuned_how: str | None = None  # a key of TUNED_ON
     by_fold: Mapping[str, Mapping[str, Any]] | None = None  # of a nested one: what each fold changes, see `at`
 

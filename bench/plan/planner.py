@@ -177,7 +177,7 @@ class Planner:
         if training.select != "last":
             return f"select={training.select}"
         specs = ((AUGMENTERS, at.augmenter), (BACKBONES, at.backbone), (READOUTS, at.readout))
-        return self.resolver.engine_obstacle(*(self.resolver.resolve(*spec).choice.name for spec in specs))
+        return self.resolver.engine_obstacle(*(self.resolver.resolve(*spec).choice for spec in specs))
 
     def _place(self, dataset: str, features: str, splits: str) -> _Place:
         key = (dataset, features, splits)

@@ -67,15 +67,16 @@ class Resolver:
         parts = ((LEARNERS, learner), (AUGMENTERS, augmenter), (BACKBONES, backbone), (READOUTS, readout))
         return self._answer("refuses", parts, lambda chosen, *others: chosen.refuses(*others))
 
-    def engine_obstacle(self, augmenter: str, backbone: str, readout: str) -> str | None:
+    def engine_obstacle(self, augmenter: Choice, backbone: Choice, readout: Choice) -> str | None:
         """Why the fast engine would hand a combination over to the reference, None if it takes it."""
 
         def ask(*classes: Any) -> str | None:
             from bench.learning.fast.engine import fast_obstacle
 
-            return fast_obstacle(*classes)
+            return fast_obstacle(*classes, backbone.settings)
 
-        return self._answer("fast", ((BACKBONES, backbone), (READOUTS, readout), (AUGMENTERS, augmenter)), ask)
+        parts = ((BACKBONES, backbone.name), (READOUTS, readout.name), (AUGMENTERS, augmenter.name))
+        return self._answer(f"fast {backbone.label}", parts, ask)
 
     def _answer(self, question: str, parts: Sequence[Part], ask: Callable[..., str | None]) -> str | None:
         """What the classes of some plug-ins say together; kept like what `resolve` finds."""

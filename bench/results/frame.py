@@ -134,7 +134,8 @@ def flat_cell(cell: Cell, fold: int | None = None) -> dict[str, Any]:
         flat[f"{part}.settings"] = json.dumps({} if choice is None else dict(choice.settings), sort_keys=True)
     flat["tuned"] = cell.tuned
     base = cell.tuned_from or {}
-    flat["tuned_from"], flat["backbone.tuned_from"] = base.get("augmenter"), base.get("backbone")
+    flat["tuned_from"] = base.get("augmenter")
+    flat |= {f"{part}.tuned_from": base.get(part) for part in ("backbone", "learner")}
     flat["tuned_how"] = cell.tuned_how or ("pooled" if cell.tuned else None)
     flat["tuned_on"] = TUNED_ON.get(str(flat["tuned_how"]))
     flat["weights"] = f"{weights_name(flat['backbone'])} {flat['readout']}"  # the first weights depend on these

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from bench.plan.cells import Cell
+from bench.plan.cells import PARTS, Cell
 from bench.plan.planner import Plan
 from bench.registry import UserError
 from bench.tuning.space import with_values
@@ -14,12 +14,11 @@ from bench.tuning.storage import Storage
 from bench.tuning.study import study_name
 from bench.tuning.summary import StudyFacts, studies_in
 
-AXES = ("dataset", "k", "augmenter", "backbone", "readout")
+AXES = ("dataset", "k", *PARTS)
 PLACE = ("splits", "features")
-PARTS = ("augmenter", "backbone", "readout")
 ALIKE = ("validation", "repeats", "folds")  # what every method of a plan has to be searched with
 # The engine and torch may be others: they change the last digits of a number, not which settings are good.
-DECIDING_VERSIONS = ("protocol", "augmenter", "backbone", "readout", "dataset")
+DECIDING_VERSIONS = ("protocol", *PARTS, "dataset")
 
 
 def tuned_plan(plan: Plan, storage: Storage, pooled: bool = False) -> Plan:
@@ -45,7 +44,8 @@ def nested_cell(cell: Cell, studies: Sequence[StudyFacts]) -> Cell:
 
 def _row(cell: Cell) -> dict[str, str]:
     """The row of a table that the tuned cell belongs to."""
-    return {part: cell.part_label(part) for part in ("augmenter", "backbone")}
+    row = ("augmenter", "backbone" if cell.backbone else "learner")  # what it is known by
+    return {part: cell.part_label(part) for part in row}
 
 
 def _with_best(cell: Cell, study: StudyFacts) -> Cell:
@@ -86,7 +86,7 @@ def studies_for(cell: Cell, folds: int, known: Sequence[StudyFacts], storage: St
     Of nested ones all that there are, so that a run over fewer folds belongs to the same cell as one over all.
     """
     mine = {"dataset": cell.dataset, "k": cell.k, "splits": cell.splits, "features": cell.features}
-    mine |= {part: cell.part_label(part) for part in ("augmenter", "backbone", "readout")}
+    mine |= {part: cell.part_label(part) for part in PARTS}
     akin = [study for study in known if all(study.facts[axis] == mine[axis] for axis in AXES)]
     option = " --pooled" if how == "pooled" else ""
     if not akin:

@@ -21,7 +21,7 @@ import optuna
 import psutil
 from optuna.trial import FrozenTrial, TrialState
 
-from bench.plan.cells import Cell, Trial
+from bench.plan.cells import PARTS, Cell, Trial
 from bench.registry import UserError
 from bench.seeding import seed_from
 from bench.tuning.space import Space
@@ -96,7 +96,7 @@ def study_name(cell: Cell, fold: int | None = None) -> str:
 def study_facts(cell: Cell, space: Space, validation: str, extent: Extent) -> dict[str, Any]:
     """Everything that a study's values hang on, as it is stored with the study."""
     parts = cell.to_json()
-    labels = {part: parts[part]["label"] for part in ("augmenter", "backbone", "readout")}
+    labels = {part: cell.part_label(part) for part in PARTS}
     facts = {key: parts[key] for key in ("dataset", "features", "splits", "k", "training", "versions")}
     facts |= {**labels, "validation": validation, **extent.to_json(), "space": space.to_json()}
     return json.loads(json.dumps(facts))  # as a storage gives it back

@@ -10,7 +10,7 @@ import typer
 def list_plugins(
     name: Annotated[str | None, typer.Argument(help="One of the names: show its settings.")] = None,
 ) -> None:
-    """Augmenters, backbones, readouts, learners, datasets and grids; with a NAME, the settings it takes."""
+    """Learners, augmenters, backbones, readouts, datasets and grids; with a NAME, the settings it takes."""
     from rich.console import Console
     from rich.table import Table
 
@@ -22,8 +22,13 @@ def list_plugins(
     from tables.specs import NAMES
 
     console = Console()
-    every = (AUGMENTERS, BACKBONES, READOUTS, LEARNERS, DATASETS)
-    registries = {registry.kind: registry for registry in every}
+    registries = {
+        "learner": LEARNERS,
+        "augmenter": AUGMENTERS,
+        "backbone": BACKBONES,
+        "readout": READOUTS,
+        "dataset": DATASETS,
+    }
     if name is None:
         table = Table(box=None, pad_edge=False, header_style="bold")
         for column in ("kind", "name", "what it is"):

@@ -24,6 +24,7 @@ def run(
     k: options.LabelsOption = None,
     backbone: options.BackboneOption = None,
     readout: options.ReadoutOption = None,
+    learner: options.LearnerOption = None,
     folds: options.FoldsOption = None,
     repeats: Annotated[int | None, typer.Option(help="Label draws per fold.")] = None,
     preset: options.PresetOption = None,
@@ -71,6 +72,7 @@ def run(
         "k": options.whole_numbers(k or [], "-k"),
         "backbones": backbone or [],
         "readouts": readout or [],
+        "learners": options.specs(learner or []),
     }
     chosen = chosen_grid(grid, axes, data)
     changes: dict[str, Any] = {
@@ -114,10 +116,25 @@ def chosen_grid(name: str | None, axes: dict[str, list[Any]], data: Path | None 
 
     if name is None and axes["datasets"]:
         given = {axis: values for axis, values in axes.items() if values}
+        _refuse_idle_axes(given)
         return Grid("custom", product(**given))
     if name is None and any(axes.values()):
         raise UserError("these axes need a dataset; add -d NAME, or --grid to narrow one")
     return narrowed(named_grid(name or "quick", data), axes)
+
+
+def _refuse_idle_axes(axes: dict[str, list[Any]]) -> None:
+    """A backbone beside learners that have none would change nothing in silence."""
+    from bench.plan.grids import AXES, has_network
+    from bench.registry import UserError
+
+    learners = axes.get("learners", [])
+    idle = next((axis for axis in ("backbones", "readouts") if axis in axes), None)
+    if learners and idle and not any(map(has_network, learners)):
+        raise UserError(
+            f"{', '.join(learners)} has no {AXES[idle]}, so {', '.join(axes[idle])} would change nothing; "
+            f"leave out --{AXES[idle]}, or add -m gnn"
+        )
 
 
 def adjusted(grid: Grid, changes: dict[str, Any], epochs: int | None) -> Grid:

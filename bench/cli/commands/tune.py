@@ -22,6 +22,7 @@ def tune(
     k: options.LabelsOption = None,
     backbone: options.BackboneOption = None,
     readout: options.ReadoutOption = None,
+    learner: options.LearnerOption = None,
     trials: Annotated[
         int,
         typer.Option(
@@ -100,6 +101,7 @@ def tune(
         "k": options.whole_numbers(k or [], "-k"),
         "backbones": backbone or [],
         "readouts": readout or [],
+        "learners": options.specs(learner or []),
     }
     changes: dict[str, Any] = {
         "folds": folds,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import torch
 
@@ -20,8 +21,11 @@ from bench.learning.fast.training.epochs import Epochs, leaves_torch_alone
 from bench.learning.fast.training.loop import train
 from bench.learning.problem import Fitted, Problem, curve_epochs
 from bench.learning.reference import fit_problem
+from bench.registry import Scalar
 from models import BACKBONES, READOUTS
 from models.fit import TrainedNetwork, one_thread, own_stream
+
+NO_SETTINGS: Mapping[str, Scalar] = MappingProxyType({})
 
 
 class FastEngine:
@@ -47,12 +51,15 @@ def fit_or_hand_over(problem: Problem) -> Fitted:
         return replace(fit_problem(problem), handed_over=obstacle.reason)
 
 
-def fast_obstacle(backbone: type, readout: type, augmenter: type) -> str | None:
+def fast_obstacle(
+    backbone: type, readout: type, augmenter: type, settings: Mapping[str, Scalar] = NO_SETTINGS
+) -> str | None:
     """Why this engine would hand a combination of classes over, None if it would not.
 
+    `settings` are those of the backbone, whose layers may be built in ways that have no kernel here.
     What only the data can tell (a self loop, say) is not known here; `Fitted.handed_over` says it after the training.
     """
-    if (reason := kernel_obstacle(backbone, readout)) is not None:
+    if (reason := kernel_obstacle(backbone, readout, settings)) is not None:
         return reason
     if issubclass(augmenter, StepAugmenter):
         return f"{augmenter.__name__} acts inside the step, with gradients"
@@ -74,7 +81,7 @@ def obstacle_of(problem: Problem) -> str | None:
     if problem.backbone is None or problem.readout is None:
         return "no backbone and readout"
     backbone, readout = BACKBONES.load(problem.backbone.name), READOUTS.load(problem.readout.name)
-    return fast_obstacle(backbone, readout, type(problem.augmenter))
+    return fast_obstacle(backbone, readout, type(problem.augmenter), problem.backbone.settings)
 
 
 @one_thread()

@@ -5,11 +5,13 @@ Kernels are registered for a class itself. A subclass may compute anything, so i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from bench.learning.fast.not_fast import NotFast
 from bench.learning.fast.ops.pooling import ReadoutName
+from bench.registry import show
 from models.backbones import GAT, GCN, GIN, Backbone, GraphSAGE
 from models.classifier import GraphClassifier
 from models.readouts import AddReadout, MaxReadout, MeanReadout, Readout
@@ -19,12 +21,18 @@ LAYERS: dict[type[Backbone], LayerKind] = {GCN: "gcn", GIN: "gin", GraphSAGE: "s
 POOLINGS: dict[type[Readout], ReadoutName] = {MeanReadout: "mean", AddReadout: "add", MaxReadout: "max"}
 
 
-def kernel_obstacle(backbone: type, readout: type) -> str | None:
-    """Why a network of these classes cannot be trained here, None if it can."""
+PLAIN = {"norm": "none", "residual": False}  # settings of a backbone of which only this value is written out
+
+
+def kernel_obstacle(backbone: type, readout: type, settings: Mapping[str, Any]) -> str | None:
+    """Why a network of these classes, the backbone with these settings, cannot be trained here; None if it can."""
     if backbone not in LAYERS:
         return f"no gradients are written out for the backbone {backbone.__name__}"
     if readout not in POOLINGS:
         return f"no gradients are written out for the readout {readout.__name__}"
+    for name, plain in PLAIN.items():
+        if settings.get(name, plain) != plain:
+            return f"no gradients are written out for {name}={show(settings[name])}"
     return None
 
 
@@ -43,7 +51,7 @@ class Architecture:
     def of(cls, model: GraphClassifier) -> Architecture:
         """Raises NotFast for a model whose gradients are not written out."""
         backbone: Backbone = model.backbone
-        if (reason := kernel_obstacle(type(backbone), type(model.readout))) is not None:
+        if (reason := kernel_obstacle(type(backbone), type(model.readout), vars(backbone))) is not None:
             raise NotFast(reason)
         layer = LAYERS[type(backbone)]
         heads = int(backbone.heads) if isinstance(backbone, GAT) else 0
