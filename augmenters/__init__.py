@@ -15,6 +15,15 @@ AUGMENTERS.add("dropedge", "augmenters.dropedge:DropEdge", "drop undirected edge
 AUGMENTERS.add("softedge", "augmenters.softedge:SoftEdge", "give a share of the edges random weights each epoch")
 AUGMENTERS.add("m-mixup", "augmenters.m_mixup:MMixup", "mix graph embeddings and labels in each step")
 AUGMENTERS.add("g-mixup", "augmenters.g_mixup:GMixup", "sample graphs from mixed graphons of two classes")
+AUGMENTERS.add("submix", "augmenters.submix:SubMix", "put a part of one graph in the place of a part of another")
+AUGMENTERS.add("nodesam", "augmenters.nodesam:NodeSam", "split a node and merge an edge each epoch")
+AUGMENTERS.add("ifmixup", "augmenters.ifmixup:IfMixup", "mix the edges, features and labels of two graphs")
+AUGMENTERS.add("graphcrop", "augmenters.graphcrop:GraphCrop", "keep the part around a random node each epoch")
+AUGMENTERS.add("maskattr", "augmenters.maskattr:MaskAttr", "give some nodes the graph's mean features each epoch")
+AUGMENTERS.add("perturbedge", "augmenters.perturbedge:PerturbEdge", "exchange some edges for random ones each epoch")
+AUGMENTERS.add("subgraph", "augmenters.subgraph:Subgraph", "keep what a random walk visits each epoch")
+AUGMENTERS.add("droppath", "augmenters.droppath:DropPath", "drop the edges of random walks each epoch")
+AUGMENTERS.add("featurenoise", "augmenters.featurenoise:FeatureNoise", "add Gaussian noise to features each epoch")
 
 _GDM = "augmenters.gdm:GDM"
 AUGMENTERS.add("gdm-rand", _GDM, "GDM over random pairs", sampler="rand", wiring="threshold", without="none")
@@ -44,10 +53,19 @@ _PUBLIC = {
     "Duplicate": "augmenters.controls",
     "DropEdge": "augmenters.dropedge",
     "DropNode": "augmenters.dropnode",
+    "DropPath": "augmenters.droppath",
+    "FeatureNoise": "augmenters.featurenoise",
     "GDM": "augmenters.gdm",
     "GMixup": "augmenters.g_mixup",
+    "GraphCrop": "augmenters.graphcrop",
+    "IfMixup": "augmenters.ifmixup",
     "MMixup": "augmenters.m_mixup",
+    "MaskAttr": "augmenters.maskattr",
+    "NodeSam": "augmenters.nodesam",
+    "PerturbEdge": "augmenters.perturbedge",
     "SoftEdge": "augmenters.softedge",
+    "SubMix": "augmenters.submix",
+    "Subgraph": "augmenters.subgraph",
 }
 __all__ = ["AUGMENTERS", *_PUBLIC]
 
