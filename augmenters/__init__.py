@@ -24,6 +24,9 @@ AUGMENTERS.add("perturbedge", "augmenters.perturbedge:PerturbEdge", "exchange so
 AUGMENTERS.add("subgraph", "augmenters.subgraph:Subgraph", "keep what a random walk visits each epoch")
 AUGMENTERS.add("droppath", "augmenters.droppath:DropPath", "drop the edges of random walks each epoch")
 AUGMENTERS.add("featurenoise", "augmenters.featurenoise:FeatureNoise", "add Gaussian noise to features each epoch")
+AUGMENTERS.add("flag", "augmenters.flag:FLAG", "perturb features against the model in each step")
+AUGMENTERS.add("graph-transplant", "augmenters.graph_transplant:GraphTransplant", "move salient parts in each step")
+AUGMENTERS.add("s-mixup", "augmenters.s_mixup:SMixup", "mix two graphs after a soft alignment of their nodes")
 
 _GDM = "augmenters.gdm:GDM"
 AUGMENTERS.add("gdm-rand", _GDM, "GDM over random pairs", sampler="rand", wiring="threshold", without="none")
@@ -54,15 +57,18 @@ _PUBLIC = {
     "DropEdge": "augmenters.dropedge",
     "DropNode": "augmenters.dropnode",
     "DropPath": "augmenters.droppath",
+    "FLAG": "augmenters.flag",
     "FeatureNoise": "augmenters.featurenoise",
     "GDM": "augmenters.gdm",
     "GMixup": "augmenters.g_mixup",
     "GraphCrop": "augmenters.graphcrop",
+    "GraphTransplant": "augmenters.graph_transplant",
     "IfMixup": "augmenters.ifmixup",
     "MMixup": "augmenters.m_mixup",
     "MaskAttr": "augmenters.maskattr",
     "NodeSam": "augmenters.nodesam",
     "PerturbEdge": "augmenters.perturbedge",
+    "SMixup": "augmenters.s_mixup",
     "SoftEdge": "augmenters.softedge",
     "SubMix": "augmenters.submix",
     "Subgraph": "augmenters.subgraph",

@@ -112,7 +112,9 @@ def apply_is_deterministic(subject: Subject) -> str | None:
     """Applying one draw twice gives the same graphs."""
     augmenter = subject.fresh()
     case = cases()[0]
-    if subject.outcome(case).error is not None or not isinstance(augmenter, GraphAugmenter):
+    if not isinstance(augmenter, GraphAugmenter):
+        raise DoesNotApplyError("it acts inside the step, and may draw from a stream of its own there")
+    if subject.outcome(case).error is not None:
         raise DoesNotApplyError(f"it does not work on: {case.name}")
     graphs = [graph.clone() for graph in case.graphs]
     drawn = augmenter.draw(graphs, generator(5), context_of(case, 5))

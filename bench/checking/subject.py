@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,11 +15,13 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from augmenters import AUGMENTERS
-from augmenters.base import Augmenter, Context, EmbeddingAugmenter, GraphAugmenter, generator
+from augmenters.base import Augmenter, Context, EmbeddingAugmenter, GraphAugmenter, StepAugmenter, generator
 from bench.checking.cases import Case, cases
 from bench.checking.comparing import first_difference
+from bench.learning.steps import ModelView
 from bench.registry import Choice, UserError
 from bench.seeding import seed_from
+from models.classifier import build_classifier
 
 EMBEDDING_WIDTH = 8
 
@@ -50,7 +54,7 @@ class Subject:
 
     @property
     def makes_graphs(self) -> bool:
-        return isinstance(self.instance, GraphAugmenter)
+        return isinstance(self.instance, GraphAugmenter | StepAugmenter)
 
     def fresh(self) -> Augmenter:
         """Another instance that has seen nothing."""
@@ -114,8 +118,10 @@ def act(augmenter: Augmenter, graphs: Sequence[Data], rng: np.random.Generator, 
         if not isinstance(made, list):
             raise TypeError(f"it must return a list of graphs, not {type(made).__name__}")
         return Outcome(made)
+    if isinstance(augmenter, StepAugmenter):
+        return Outcome(learned_in_step(augmenter, graphs, augmenter.draw(graphs, rng, context), context.num_classes))
     if not isinstance(augmenter, EmbeddingAugmenter):
-        raise TypeError("it is neither a GraphAugmenter nor an EmbeddingAugmenter; derive it from one of them")
+        raise TypeError("it is no GraphAugmenter, EmbeddingAugmenter or StepAugmenter; derive it from one of them")
     stream = torch.Generator().manual_seed(len(graphs))
     given = torch.randn(len(graphs), EMBEDDING_WIDTH, generator=stream).requires_grad_()
     targets = torch.nn.functional.one_hot(torch.cat([g.y for g in graphs]), context.num_classes).float()
@@ -126,6 +132,20 @@ def act(augmenter: Augmenter, graphs: Sequence[Data], rng: np.random.Generator, 
     if not (isinstance(mixed, tuple) and len(mixed) == 2 and all(isinstance(part, Tensor) for part in mixed)):
         raise TypeError("mix must return a pair of tensors: embeddings and targets")
     return Outcome(mixed=(given, *mixed))
+
+
+def learned_in_step(augmenter: StepAugmenter, graphs: Sequence[Data], drawn: Any, num_classes: int) -> list[Data]:
+    """The graphs that one step of a small network learns from."""
+    made: list[Data] = []
+
+    class Watched(ModelView):
+        def learn(self, graphs: Sequence[Data], share: float = 1.0) -> list[Tensor]:
+            made.extend(graphs)
+            return super().learn(graphs, share)
+
+    model = build_classifier("gcn", "mean", graphs[0].num_node_features, num_classes, seed=0)
+    augmenter.step(Watched(model, num_classes, "cpu", copy.copy), graphs, drawn)
+    return made
 
 
 def context_of(case: Case, seed: int) -> Context:
