@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from bench.registry import Registry
+from augmenters.composition import AugmenterRegistry
 
-AUGMENTERS = Registry("augmenter", "augbench.augmenters", "augmenters.base:Augmenter")
+AUGMENTERS = AugmenterRegistry("augmenter", "augbench.augmenters", "augmenters.base:Augmenter")
 AUGMENTERS.add("none", "augmenters.controls:Unchanged", "the labelled graphs as they are: the baseline")
 AUGMENTERS.add("duplicate", "augmenters.controls:Duplicate", "control: the originals once more, as many as GDM makes")
 AUGMENTERS.add("dropnode", "augmenters.dropnode:DropNode", "remove a share of the nodes each epoch")

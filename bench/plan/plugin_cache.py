@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from augmenters import AUGMENTERS
+from augmenters.composition import part_names
 from bench.learning import LEARNERS
 from bench.registry import Choice, Registry
 from bench.sources import ROOMS, module_stamp, source_stamp
@@ -131,6 +132,9 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _stamp(registry: Registry, name: str) -> str | None:
     """The state of the code behind a name; nothing for a class that was registered in this very process."""
+    if registry is AUGMENTERS and len(parts := part_names(name)) > 1:
+        stamps = [_stamp(registry, part) for part in parts]
+        return None if None in stamps else " ".join(map(str, stamps))
     target = registry.entry(name).target
     if not isinstance(target, str):
         return None
