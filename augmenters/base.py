@@ -13,6 +13,7 @@ import torch
 from numpy.random import Generator
 from torch import Tensor
 from torch_geometric.data import Data
+from torch_geometric.transforms import BaseTransform
 
 from bench.registry import Scalar, signature_settings
 
@@ -98,6 +99,12 @@ class Augmenter(ABC):
     @abstractmethod
     def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> Any:
         """Every random decision for these graphs, from `rng` alone."""
+
+    def as_transform(self, seed: int = 0) -> BaseTransform:
+        """A PyG transform, a callable on one graph; only for methods that make one graph of each and keep its label."""
+        from augmenters.transforms import as_transform
+
+        return as_transform(self, seed)
 
 
 class GraphAugmenter(Augmenter):

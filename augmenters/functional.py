@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from numpy.random import Generator
+from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -68,6 +70,47 @@ class EdgeNumbers:
     def graph_of_node(self) -> np.ndarray:
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
+    @cached_property
+    def loops(self) -> np.ndarray:
+        """Edges of each graph that join a node to itself."""
+        own = self.ends[0][self.ends[0] == self.ends[1]]
+        return np.bincount(self.graph_of_node[own], minlength=len(self.sizes))
+
+    @cached_property
+    def adjacency(self) -> sp.csr_array:
+        """All graphs as one symmetric matrix of ones and zeros, without self loops."""
+        numbered = self.numbered_adjacency
+        return sp.csr_array((np.ones(numbered.nnz), numbered.indices, numbered.indptr), shape=numbered.shape)
+
+    @cached_property
+    def numbered_adjacency(self) -> sp.csr_array:
+        """All graphs as one symmetric matrix without self loops; an entry is the number of its edge, counted from 1."""
+        (low, high), numbers = self.ends, np.arange(1, self.total + 1)
+        apart = low != high
+        rows, columns = np.concatenate([low, high])[np.tile(apart, 2)], np.concatenate([high, low])[np.tile(apart, 2)]
+        entries = np.tile(numbers[apart], 2)
+        return sp.csr_array((entries, (rows, columns)), shape=(self.nodes, self.nodes))
+
+    @cached_property
+    def propagation(self) -> sp.csr_array:
+        """D^-1/2 (A + I) D^-1/2 of all graphs together; edge weights do not count."""
+        with_loops = sp.csr_array(self.adjacency + sp.eye_array(self.nodes, format="csr"))
+        scale = sp.diags_array(1 / np.sqrt(with_loops.sum(axis=1)))
+        return sp.csr_array(scale @ with_loops @ scale)
+
+    @cached_property
+    def triangles(self) -> np.ndarray:
+        """For each entry of `adjacency` the number of triangles that its edge is part of."""
+        adjacency = self.adjacency
+        rows = np.repeat(np.arange(self.nodes), np.diff(adjacency.indptr))
+        return np.asarray((adjacency @ adjacency)[rows, adjacency.indices]).reshape(-1)
+
+    @cached_property
+    def components(self) -> np.ndarray:
+        """The number of the connected component of each node."""
+        labels: np.ndarray = connected_components(self.numbered_adjacency, directed=False)[1]
+        return labels
+
     def split(self, values: np.ndarray) -> list[Tensor]:
         """Values of undirected edges handed to the directed ones, one vector per graph."""
         directed = [edges.shape[1] for edges in self._edges]
@@ -81,6 +124,31 @@ def choose_within(sizes: np.ndarray, chosen: np.ndarray, rng: Generator) -> np.n
     shuffled = np.argsort(np.repeat(np.arange(len(sizes)), sizes) + rng.random(int(sizes.sum())))
     taken = np.arange(int(chosen.sum())) + np.repeat(starts - (np.cumsum(chosen) - chosen), chosen)
     return shuffled[taken]
+
+
+def kept_sizes(sizes: np.ndarray, p: float) -> np.ndarray:
+    """How many nodes stay of each graph when int(p n) leave; never none of a graph that has some."""
+    kept: np.ndarray = np.maximum(sizes - (p * sizes).astype(np.int64), np.minimum(sizes, 1))
+    return kept
+
+
+def one_per_graph(sizes: np.ndarray, rng: Generator) -> np.ndarray:
+    """The number of one random node of each graph; every graph has one at least."""
+    starts = np.cumsum(sizes) - sizes
+    return starts + (rng.random(len(sizes)) * sizes).astype(np.int64)
+
+
+def first_in_each_graph(graphs: EdgeNumbers, order: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The first `counts` nodes of each graph, where `order` lists all nodes, graph after graph."""
+    place = np.arange(graphs.nodes) - np.repeat(graphs.starts, graphs.sizes)
+    first: np.ndarray = order[place < np.repeat(counts, graphs.sizes)]
+    return first
+
+
+def edge_weights(graph: Data) -> Tensor:
+    """The weight of each directed edge, 1 where the graph has none."""
+    weight: Tensor | None = graph.get("edge_weight")
+    return torch.ones(graph.num_edges) if weight is None else weight
 
 
 def with_edges(graph: Data, keep: Tensor) -> Data:

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from augmenters import AUGMENTERS
+from augmenters.composition import part_names
 from bench.learning import LEARNERS
 from bench.plan.cells import Cell
 from bench.registry import Registry, UserError
@@ -52,6 +53,8 @@ def plugin_version(registry: Registry, name: str) -> int | str:
 
     A test holds the numbers of built-ins: their digits cannot change without it.
     """
+    if registry is AUGMENTERS and len(parts := part_names(name)) > 1:
+        return "+".join(f"{part}={plugin_version(registry, part)}" for part in parts)
     entry = registry.entry(name)
     if entry.origin == "built in" and isinstance(entry.target, str):
         return entry.version

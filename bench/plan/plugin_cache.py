@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from augmenters import AUGMENTERS
+from augmenters.composition import part_names
 from bench.learning import LEARNERS
 from bench.registry import Choice, Registry
 from bench.sources import ROOMS, module_stamp, source_stamp
@@ -70,10 +71,10 @@ class Resolver:
     def engine_obstacle(self, augmenter: Choice, backbone: Choice, readout: Choice) -> str | None:
         """Why the fast engine would hand a combination over to the reference, None if it takes it."""
 
-        def ask(*classes: Any) -> str | None:
+        def ask(layers: type, pooling: type, method: type) -> str | None:
             from bench.learning.fast.engine import fast_obstacle
 
-            return fast_obstacle(*classes, backbone.settings)
+            return fast_obstacle(layers, pooling, method, backbone.settings)
 
         parts = ((BACKBONES, backbone.name), (READOUTS, readout.name), (AUGMENTERS, augmenter.name))
         return self._answer(f"fast {backbone.label}", parts, ask)
@@ -129,6 +130,9 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _stamp(registry: Registry, name: str) -> str | None:
     """The state of the code behind a name; nothing for a class that was registered in this very process."""
+    if registry is AUGMENTERS and len(parts := part_names(name)) > 1:
+        stamps = [_stamp(registry, part) for part in parts]
+        return None if None in stamps else " ".join(map(str, stamps))
     target = registry.entry(name).target
     if not isinstance(target, str):
         return None

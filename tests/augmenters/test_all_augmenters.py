@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch_geometric.data import Batch, Data
 
 import augmenters
-from augmenters import AUGMENTERS, gdm
+from augmenters import AUGMENTERS, gdm, s_mixup
 from augmenters.base import Augmenter, Context, GraphAugmenter, TrainingView, count_classes, label_distribution
 from augmenters.functional import any_weighted, density, undirected_edge_ids
 from bench.registry import UserError
@@ -43,6 +43,7 @@ def labelled_graphs(draw: st.DrawFn) -> list[Data]:
 def short_training(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The properties hold whether or not the auto-encoder has learned anything."""
     monkeypatch.setattr(gdm, "EPOCHS", 2)
+    monkeypatch.setattr(s_mixup, "EPOCHS", 2)
     yield
 
 
