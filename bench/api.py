@@ -199,6 +199,7 @@ def inspect(request: InspectRequest, tell: Callable[[str], None] = lambda text: 
     """Look at the graphs that augmenters make; `tell` hears which trial is being looked at."""
     from bench.inspecting.files import write_files
     from bench.inspecting.looking import chosen_trials, inspect_trials, resolve_cells
+    from bench.inspecting.summary import for_tracking
     from bench.tracking.cells import Mirror
     from bench.tracking.inspections import write_runs
 
@@ -213,7 +214,7 @@ def inspect(request: InspectRequest, tell: Callable[[str], None] = lambda text: 
         cells, trials, root, lambda label, trial: tell(f"{label}, fold {trial.fold}, repeat {trial.repeat}")
     )
     paths = write_files(seen, workspace.root / "inspect")
-    write_runs(seen, mirror, paths)
+    write_runs(for_tracking(seen), mirror, paths)
     return InspectOutcome(seen, *paths)
 
 

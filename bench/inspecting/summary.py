@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import json
 from collections.abc import Callable
 
 import numpy as np
 
 from bench.inspecting.looking import Column, Inspection, Look
 from bench.inspecting.shapes import MOST_GRAPHS, MOST_NODES
+from bench.tracking.inspections import InspectedMethod
 
 Figure = Callable[[Look], float | None]
 
@@ -116,3 +119,31 @@ def as_csv(seen: Inspection) -> str:
         where = {"dataset": seen.cell.dataset, "k": seen.cell.k, "trials": len(seen.trials), "graphs_of": column.label}
         writer.writerow({**where, **values})
     return out.getvalue()
+
+
+def for_tracking(seen: Inspection) -> list[InspectedMethod]:
+    """Each method that was looked at, with its figures beside those of the originals."""
+    where = [f"{trial.fold}.{trial.repeat}" for trial in seen.trials]
+    originals = {f"{figure}_original": pair[0] for figure, pair in figures(seen.columns[0]).items()}
+    methods = []
+    for column in seen.columns:
+        if column.label not in seen.cells:
+            continue
+        cell = seen.cells[column.label]
+        metrics = dict(originals)
+        for figure, (mean, std) in figures(column).items():
+            metrics |= {figure: mean, f"{figure}_std": std}
+        params = {
+            "dataset": cell.dataset,
+            "k": cell.k,
+            "augmenter": column.label,
+            "features": cell.features,
+            "splits": cell.splits,
+            "trials": len(seen.trials),
+            "first_fold": seen.trials[0].fold,
+            "first_repeat": seen.trials[0].repeat,
+            **{f"augmenter.{setting}": value for setting, value in cell.augmenter.settings.items()},
+        }
+        key = hashlib.sha256(json.dumps([cell.key, where]).encode()).hexdigest()[:16]
+        methods.append(InspectedMethod(key, f"{cell.dataset} k={cell.k} {column.label}", params, metrics))
+    return methods

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from bench.inspecting.looking import Inspection
-from bench.inspecting.summary import figures
 from bench.results.provenance import provenance
 from bench.tracking.cells import Mirror
 
@@ -17,40 +15,30 @@ EXPERIMENT = "inspect"
 INSPECTION_TAG = "augbench.inspection"
 
 
-def write_runs(seen: Inspection, mirror: Mirror, paths: Sequence[Path]) -> None:
-    """A run for each augmenter in the experiment `inspect`; looking again at the same replaces it."""
+@dataclass(frozen=True)
+class InspectedMethod:
+    """What there is to say of one method; `key` names what was looked at."""
+
+    key: str
+    name: str
+    params: Mapping[str, Any]
+    metrics: Mapping[str, float]
+
+
+def write_runs(methods: Sequence[InspectedMethod], mirror: Mirror, paths: Sequence[Path]) -> None:
+    """A run for each method in the experiment `inspect`, with the files; looking again at the same replaces it."""
     from mlflow.entities import Metric, Param
 
     experiment = mirror.experiment(EXPERIMENT)
     client, now = mirror.client, int(time.time() * 1000)
-    where = [f"{trial.fold}.{trial.repeat}" for trial in seen.trials]
-    for column in seen.columns:
-        if column.label not in seen.cells:
-            continue
-        cell = seen.cells[column.label]
-        key = hashlib.sha256(json.dumps([cell.key, where]).encode()).hexdigest()[:16]
-        for old in client.search_runs([experiment], filter_string=f"tags.`{INSPECTION_TAG}` = '{key}'"):
+    for method in methods:
+        for old in client.search_runs([experiment], filter_string=f"tags.`{INSPECTION_TAG}` = '{method.key}'"):
             client.delete_run(old.info.run_id)
-        name = f"{cell.dataset} k={cell.k} {column.label}"
-        run = client.create_run(experiment, run_name=name, tags={INSPECTION_TAG: key}).info.run_id
-        metrics = {f"{figure}_original": pair[0] for figure, pair in figures(seen.columns[0]).items()}
-        for figure, (mean, std) in figures(column).items():
-            metrics |= {figure: mean, f"{figure}_std": std}
-        params = {
-            "dataset": cell.dataset,
-            "k": cell.k,
-            "augmenter": column.label,
-            "features": cell.features,
-            "splits": cell.splits,
-            "trials": len(seen.trials),
-            "first_fold": seen.trials[0].fold,
-            "first_repeat": seen.trials[0].repeat,
-            **{f"augmenter.{setting}": value for setting, value in cell.augmenter.settings.items()},
-        }
+        run = client.create_run(experiment, run_name=method.name, tags={INSPECTION_TAG: method.key}).info.run_id
         client.log_batch(
             run,
-            metrics=[Metric(metric, value, now, 0) for metric, value in metrics.items()],
-            params=[Param(param, str(value)) for param, value in params.items()],
+            metrics=[Metric(name, value, now, 0) for name, value in method.metrics.items()],
+            params=[Param(name, str(value)) for name, value in method.params.items()],
         )
         for path in paths:
             client.log_artifact(run, str(path))

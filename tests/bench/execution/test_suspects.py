@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -126,3 +128,15 @@ def test_executors_are_plug_ins() -> None:
         pool = EXECUTORS.load(name)(PoolSetup(WorkerSettings(None, "fast"), 3))
         assert pool.size == (3 if name == "local" else 1)
         pool.close()
+
+
+def test_the_executor_of_the_docs_runs_a_grid(
+    workspace: Callable[..., Path], tools: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (tools.ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+    code = page.partition("## An executor of your own")[2].partition("```python\n")[2].partition("```")[0]
+    (tmp_path / "threads_of_the_docs.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    folder = workspace()
+    assert tools.run(tools.grid(["none"]), folder, executor="threads_of_the_docs:Threads", jobs=2)[0] == 0
+    assert len(tools.results(folder)) == 2
