@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from bench.registry import Registry
+from augmenters.composition import AugmenterRegistry
 
-AUGMENTERS = Registry("augmenter", "augbench.augmenters", "augmenters.base:Augmenter")
+AUGMENTERS = AugmenterRegistry("augmenter", "augbench.augmenters", "augmenters.base:Augmenter")
 AUGMENTERS.add("none", "augmenters.controls:Unchanged", "the labelled graphs as they are: the baseline")
 AUGMENTERS.add("duplicate", "augmenters.controls:Duplicate", "control: the originals once more, as many as GDM makes")
 AUGMENTERS.add("dropnode", "augmenters.dropnode:DropNode", "remove a share of the nodes each epoch")
@@ -15,6 +15,18 @@ AUGMENTERS.add("dropedge", "augmenters.dropedge:DropEdge", "drop undirected edge
 AUGMENTERS.add("softedge", "augmenters.softedge:SoftEdge", "give a share of the edges random weights each epoch")
 AUGMENTERS.add("m-mixup", "augmenters.m_mixup:MMixup", "mix graph embeddings and labels in each step")
 AUGMENTERS.add("g-mixup", "augmenters.g_mixup:GMixup", "sample graphs from mixed graphons of two classes")
+AUGMENTERS.add("submix", "augmenters.submix:SubMix", "put a part of one graph in the place of a part of another")
+AUGMENTERS.add("nodesam", "augmenters.nodesam:NodeSam", "split a node and merge an edge each epoch")
+AUGMENTERS.add("ifmixup", "augmenters.ifmixup:IfMixup", "mix the edges, features and labels of two graphs")
+AUGMENTERS.add("graphcrop", "augmenters.graphcrop:GraphCrop", "keep the part around a random node each epoch")
+AUGMENTERS.add("maskattr", "augmenters.maskattr:MaskAttr", "give some nodes the graph's mean features each epoch")
+AUGMENTERS.add("perturbedge", "augmenters.perturbedge:PerturbEdge", "exchange some edges for random ones each epoch")
+AUGMENTERS.add("subgraph", "augmenters.subgraph:Subgraph", "keep what a random walk visits each epoch")
+AUGMENTERS.add("droppath", "augmenters.droppath:DropPath", "drop the edges of random walks each epoch")
+AUGMENTERS.add("featurenoise", "augmenters.featurenoise:FeatureNoise", "add Gaussian noise to features each epoch")
+AUGMENTERS.add("flag", "augmenters.flag:FLAG", "perturb features against the model in each step")
+AUGMENTERS.add("graph-transplant", "augmenters.graph_transplant:GraphTransplant", "move salient parts in each step")
+AUGMENTERS.add("s-mixup", "augmenters.s_mixup:SMixup", "mix two graphs after a soft alignment of their nodes")
 
 _GDM = "augmenters.gdm:GDM"
 AUGMENTERS.add("gdm-rand", _GDM, "GDM over random pairs", sampler="rand", wiring="threshold", without="none")
@@ -35,14 +47,31 @@ _PUBLIC = {
     "GraphAugmenter": "augmenters.base",
     "StepAugmenter": "augmenters.base",
     "TrainingView": "augmenters.base",
+    "EdgeFactorAugmenter": "augmenters.kinds",
+    "FeatureAugmenter": "augmenters.kinds",
+    "KeptNodesAugmenter": "augmenters.kinds",
+    "OneByOneAugmenter": "augmenters.kinds",
+    "PairMixAugmenter": "augmenters.kinds",
     "Unchanged": "augmenters.controls",
     "Duplicate": "augmenters.controls",
     "DropEdge": "augmenters.dropedge",
     "DropNode": "augmenters.dropnode",
+    "DropPath": "augmenters.droppath",
+    "FLAG": "augmenters.flag",
+    "FeatureNoise": "augmenters.featurenoise",
     "GDM": "augmenters.gdm",
     "GMixup": "augmenters.g_mixup",
+    "GraphCrop": "augmenters.graphcrop",
+    "GraphTransplant": "augmenters.graph_transplant",
+    "IfMixup": "augmenters.ifmixup",
     "MMixup": "augmenters.m_mixup",
+    "MaskAttr": "augmenters.maskattr",
+    "NodeSam": "augmenters.nodesam",
+    "PerturbEdge": "augmenters.perturbedge",
+    "SMixup": "augmenters.s_mixup",
     "SoftEdge": "augmenters.softedge",
+    "SubMix": "augmenters.submix",
+    "Subgraph": "augmenters.subgraph",
 }
 __all__ = ["AUGMENTERS", *_PUBLIC]
 

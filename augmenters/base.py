@@ -13,6 +13,7 @@ import torch
 from numpy.random import Generator
 from torch import Tensor
 from torch_geometric.data import Data
+from torch_geometric.transforms import BaseTransform
 
 from bench.registry import Scalar, signature_settings
 
@@ -99,13 +100,19 @@ class Augmenter(ABC):
     def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> Any:
         """Every random decision for these graphs, from `rng` alone."""
 
+    def as_transform(self, seed: int = 0) -> BaseTransform:
+        """A PyG transform, a callable on one graph; only for methods that make one graph of each and keep its label."""
+        from augmenters.transforms import as_transform
+
+        return as_transform(self, seed)
+
 
 class GraphAugmenter(Augmenter):
     """An augmenter that makes graphs: `augmenter(graphs, rng)`."""
 
     @abstractmethod
     def apply(self, graphs: Sequence[Data], drawn: Any) -> list[Data]:
-        """The new graphs; deterministic, and the input stays as it is."""
+        """The new graphs; deterministic. The input stays as it is, and the new graphs share no memory with it."""
 
     def __call__(self, graphs: Sequence[Data], rng: Generator, context: Context | None = None) -> list[Data]:
         context = context or Context.standalone(graphs, rng)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ class Unchanged(GraphAugmenter):
         return None
 
     def apply(self, graphs: Sequence[Data], drawn: Any) -> list[Data]:
-        return [copy.copy(graph) for graph in graphs]
+        return [graph.clone() for graph in graphs]
 
 
 @dataclass(frozen=True)
@@ -38,4 +37,4 @@ class Duplicate(Unchanged):
 
     def apply(self, graphs: Sequence[Data], drawn: Any) -> list[Data]:
         """3 ceil(N / 3) graphs, the originals over and over."""
-        return [copy.copy(graphs[i % len(graphs)]) for i in range(3 * math.ceil(len(graphs) / 3))]
+        return [graphs[i % len(graphs)].clone() for i in range(3 * math.ceil(len(graphs) / 3))]

@@ -1,50 +1,120 @@
-"""Plain functions on graphs that the augmenters share; none changes its input."""
+"""Plain functions on graphs that the augmenters share; none changes its input or shares memory with it."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from numpy.random import Generator
+from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 from torch_geometric.data import Data
 
 
 def undirected_edge_ids(edge_index: Tensor) -> tuple[Tensor, int]:
     """For each directed edge the number of its undirected one, and how many undirected edges there are."""
+    ids, ends = undirected_edges(edge_index)
+    return ids, ends.shape[1]
+
+
+def undirected_edges(edge_index: Tensor) -> tuple[Tensor, Tensor]:
+    """For each directed edge the number of its undirected one, and the two ends of those, smaller number first."""
     low, high = edge_index.min(dim=0).values, edge_index.max(dim=0).values
     span = int(high.max()) + 1 if high.numel() else 1
     codes, ids = torch.unique(low * span + high, return_inverse=True)
-    return ids, codes.numel()
+    return ids, torch.stack([codes // span, codes % span])
 
 
-@dataclass(frozen=True)
 class EdgeNumbers:
-    """The undirected edges of several graphs, numbered through; both directions of an edge share its number."""
+    """Nodes and undirected edges of several graphs, each numbered through from the first graph to the last.
 
-    of_directed: np.ndarray  # for each directed edge of all graphs, one graph after another
-    counts: np.ndarray  # undirected edges of each graph
-    directed: list[int]  # directed edges of each graph
+    Both directions of an edge share its number. What takes work is done when it is first asked for.
+    """
 
-    @property
+    def __init__(self, graphs: Sequence[Data]) -> None:
+        self.sizes = np.array([graph.num_nodes for graph in graphs], dtype=np.int64)  # nodes of each graph
+        self.starts = np.cumsum(self.sizes) - self.sizes  # the first node of each graph
+        self.nodes = int(self.sizes.sum())
+        self._edges = [graph.edge_index for graph in graphs]
+
+    @cached_property
+    def _numbered(self) -> list[tuple[Tensor, Tensor]]:
+        return [undirected_edges(edges) for edges in self._edges]
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """Undirected edges of each graph."""
+        return np.array([ends.shape[1] for _, ends in self._numbered], dtype=np.int64)
+
+    @cached_property
     def total(self) -> int:
+        """Undirected edges of all graphs."""
         return int(self.counts.sum())
 
+    @cached_property
+    def of_directed(self) -> np.ndarray:
+        """The number of each directed edge of all graphs, one graph after another."""
+        starts = np.cumsum(self.counts) - self.counts
+        return np.concatenate([ids.numpy() + start for (ids, _), start in zip(self._numbered, starts, strict=True)])
+
+    @cached_property
+    def ends(self) -> np.ndarray:
+        """The two nodes of each undirected edge, shape [2, total]."""
+        parts = [ends.numpy() + start for (_, ends), start in zip(self._numbered, self.starts, strict=True)]
+        return np.concatenate(parts, axis=1)
+
+    @cached_property
+    def graph_of_node(self) -> np.ndarray:
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    @cached_property
+    def loops(self) -> np.ndarray:
+        """Edges of each graph that join a node to itself."""
+        own = self.ends[0][self.ends[0] == self.ends[1]]
+        return np.bincount(self.graph_of_node[own], minlength=len(self.sizes))
+
+    @cached_property
+    def adjacency(self) -> sp.csr_array:
+        """All graphs as one symmetric matrix of ones and zeros, without self loops."""
+        numbered = self.numbered_adjacency
+        return sp.csr_array((np.ones(numbered.nnz), numbered.indices, numbered.indptr), shape=numbered.shape)
+
+    @cached_property
+    def numbered_adjacency(self) -> sp.csr_array:
+        """All graphs as one symmetric matrix without self loops; an entry is the number of its edge, counted from 1."""
+        (low, high), numbers = self.ends, np.arange(1, self.total + 1)
+        apart = low != high
+        rows, columns = np.concatenate([low, high])[np.tile(apart, 2)], np.concatenate([high, low])[np.tile(apart, 2)]
+        entries = np.tile(numbers[apart], 2)
+        return sp.csr_array((entries, (rows, columns)), shape=(self.nodes, self.nodes))
+
+    @cached_property
+    def propagation(self) -> sp.csr_array:
+        """D^-1/2 (A + I) D^-1/2 of all graphs together; edge weights do not count."""
+        with_loops = sp.csr_array(self.adjacency + sp.eye_array(self.nodes, format="csr"))
+        scale = sp.diags_array(1 / np.sqrt(with_loops.sum(axis=1)))
+        return sp.csr_array(scale @ with_loops @ scale)
+
+    @cached_property
+    def triangles(self) -> np.ndarray:
+        """For each entry of `adjacency` the number of triangles that its edge is part of."""
+        adjacency = self.adjacency
+        rows = np.repeat(np.arange(self.nodes), np.diff(adjacency.indptr))
+        return np.asarray((adjacency @ adjacency)[rows, adjacency.indices]).reshape(-1)
+
+    @cached_property
+    def components(self) -> np.ndarray:
+        """The number of the connected component of each node."""
+        labels: np.ndarray = connected_components(self.numbered_adjacency, directed=False)[1]
+        return labels
+
     def split(self, values: np.ndarray) -> list[Tensor]:
-        """Values of undirected edges handed to the directed ones, one vector a graph."""
-        return list(torch.from_numpy(values[self.of_directed]).split(self.directed))
-
-
-def number_edges(graphs: Sequence[Data]) -> EdgeNumbers:
-    """Number the undirected edges of all graphs."""
-    numbered = [undirected_edge_ids(graph.edge_index) for graph in graphs]
-    counts = np.array([count for _, count in numbered], dtype=np.int64)
-    starts = np.cumsum(counts) - counts
-    ids = [ids.numpy() + start for (ids, _), start in zip(numbered, starts, strict=True)]
-    return EdgeNumbers(np.concatenate(ids), counts, [len(part) for part in ids])
+        """Values of undirected edges handed to the directed ones, one vector per graph."""
+        directed = [edges.shape[1] for edges in self._edges]
+        return list(torch.from_numpy(values[self.of_directed]).split(directed))
 
 
 def choose_within(sizes: np.ndarray, chosen: np.ndarray, rng: Generator) -> np.ndarray:
@@ -56,9 +126,34 @@ def choose_within(sizes: np.ndarray, chosen: np.ndarray, rng: Generator) -> np.n
     return shuffled[taken]
 
 
+def kept_sizes(sizes: np.ndarray, p: float) -> np.ndarray:
+    """How many nodes stay of each graph when int(p n) leave; never none of a graph that has some."""
+    kept: np.ndarray = np.maximum(sizes - (p * sizes).astype(np.int64), np.minimum(sizes, 1))
+    return kept
+
+
+def one_per_graph(sizes: np.ndarray, rng: Generator) -> np.ndarray:
+    """The number of one random node of each graph; every graph has one at least."""
+    starts = np.cumsum(sizes) - sizes
+    return starts + (rng.random(len(sizes)) * sizes).astype(np.int64)
+
+
+def first_in_each_graph(graphs: EdgeNumbers, order: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The first `counts` nodes of each graph, where `order` lists all nodes, graph after graph."""
+    place = np.arange(graphs.nodes) - np.repeat(graphs.starts, graphs.sizes)
+    first: np.ndarray = order[place < np.repeat(counts, graphs.sizes)]
+    return first
+
+
+def edge_weights(graph: Data) -> Tensor:
+    """The weight of each directed edge, 1 where the graph has none."""
+    weight: Tensor | None = graph.get("edge_weight")
+    return torch.ones(graph.num_edges) if weight is None else weight
+
+
 def with_edges(graph: Data, keep: Tensor) -> Data:
     """A copy with only the directed edges where `keep` is true, and their attributes."""
-    new = copy.copy(graph)
+    new = graph.clone()
     for name in ("edge_weight", "edge_attr"):
         if graph.get(name) is not None:
             new[name] = graph[name][keep]
@@ -69,12 +164,12 @@ def with_edges(graph: Data, keep: Tensor) -> Data:
 def with_nodes(graph: Data, keep: np.ndarray) -> Data:
     """A copy with only the given nodes, renumbered in order; their rows leave `x` and every node attribute."""
     nodes = torch.as_tensor(np.sort(keep), dtype=torch.long)
-    return graph.subgraph(nodes)
+    return graph.subgraph(nodes).clone()
 
 
 def with_weights(graph: Data, multiplier: Tensor) -> Data:
     """A copy whose edge weights (1 where it had none) are multiplied edge by edge."""
-    new = copy.copy(graph)
+    new = graph.clone()
     old = graph.get("edge_weight")
     new.edge_weight = multiplier if old is None else old * multiplier
     return new

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
@@ -12,10 +12,11 @@ from numpy.random import Generator
 from torch import Tensor
 from torch_geometric.data import Data
 
-from augmenters.base import Context, FeaturePolicy, GraphAugmenter
+from augmenters.base import Context, FeaturePolicy
 from augmenters.functional import any_weighted
 from augmenters.gdm_mixup import DualMixup, Mixing, draw_mixing
 from augmenters.gdm_wiring import Wiring
+from augmenters.kinds import OneByOneAugmenter
 from augmenters.samplers import Sampler, Subset, choose_pairs
 from bench.registry import Tune, UserError, Within
 from models.autoencoder_fit import EPOCHS, fit_autoencoder
@@ -32,7 +33,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class GDM(GraphAugmenter):
+class GDM(OneByOneAugmenter):
     """Algorithm 1 of the paper up to the final training.
 
     `sampler`: which pairs (any, or three equal subsets by accuracy or uncertainty); `without` leaves one subset out
@@ -53,7 +54,7 @@ class GDM(GraphAugmenter):
     weight: Annotated[float, Within(0), Tune(0.1, 2.0, log=True)] = 1.0
     without: Subset = "none"
     features: FeaturePolicy = "carry"
-    when: ClassVar[Literal["offline"]] = "offline"
+    near_complete: ClassVar[bool] = True
     mode: ClassVar[Literal["append"]] = "append"
     labels: ClassVar[Literal["mixed"]] = "mixed"
 
@@ -79,14 +80,12 @@ class GDM(GraphAugmenter):
         key = f"autoencoder:encoder={self.encoder},epochs={EPOCHS},structure={self.structure},width={self.width}"
         return context.share(key, train)
 
-    def apply(self, graphs: Sequence[Data], drawn: Plan) -> list[Data]:
+    def generate_each(self, graphs: Sequence[Data], drawn: Plan) -> Iterator[Data]:
         mixup = DualMixup(self.wiring, self.eps, drawn.num_classes, any_weighted(graphs))
-        new = []
         for mixing in drawn.mixings:
             i, j = mixing.first, mixing.second
             embeddings = None if drawn.embeddings is None else (drawn.embeddings[i], drawn.embeddings[j])
-            new.append(mixup(graphs[i], graphs[j], embeddings, mixing))
-        return new
+            yield mixup(graphs[i], graphs[j], embeddings, mixing)
 
 
 def subset_size(graphs: int, count: float = 1.0) -> int:

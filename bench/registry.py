@@ -119,9 +119,9 @@ def show(value: Scalar) -> str:
 
 
 def split_spec(text: str) -> tuple[str, dict[str, str]]:
-    """`name:key=value,key=value` as the name and its raw settings; `package.module:Class` may stand for the name."""
+    """`name:key=value,key=value` as the name and its raw settings; `module:Class` may stand for the name."""
     name, *rest = (part.strip() for part in text.strip().split(":"))
-    if rest and "." in name and "=" not in rest[0]:
+    if rest and "=" not in rest[0] and ("." in name or rest[0][:1].isupper()):
         name, rest = f"{name}:{rest[0]}", rest[1:]
     if not name or len(rest) > 1:
         raise UserError(f"'{text}' is not a name with settings; write name:key=value,key=value")
@@ -297,5 +297,6 @@ def _import(target: str, what: str) -> Any:
     module, _, attr = target.partition(":")
     try:
         return getattr(importlib.import_module(module), attr)
-    except (ImportError, AttributeError, TypeError, ValueError) as error:  # the last two: not the name of a module
+    # TypeError and ValueError: not the name of a module. SystemExit: a module that exits when it is imported.
+    except (ImportError, AttributeError, TypeError, ValueError, SystemExit) as error:
         raise UserError(f"{what} cannot be loaded from {target}: {error}; reinstall or fix the package") from error

@@ -21,17 +21,19 @@ _OWNER = re.compile(r"\.([0-9a-f]{8})-([0-9]+)-")
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, unless_taken: bool = False) -> Iterator[Path]:
     """A place to write to that becomes `path` in one step at the end, and is gone if the writing fails.
 
     It lies in the same folder and ends as the path does, because figures know their format by that.
+    With `unless_taken`, what another process has put there meanwhile stays.
     """
     prefix = f".{path.name}"
     sweep(path.parent, prefix)
     part = path.with_name(f"{prefix}{_mark()}{path.suffix}")
     try:
         yield part
-        os.replace(part, path)
+        if not unless_taken or not _taken(part, path):
+            os.replace(part, path)
     finally:
         with suppress(OSError):  # nothing is left to remove, or the disk is read-only
             part.unlink()
@@ -63,6 +65,17 @@ def sweep(folder: Path, prefix: str) -> None:
                 shutil.rmtree(entry.path, ignore_errors=True)
             else:
                 os.unlink(entry.path)
+
+
+def _taken(part: Path, path: Path) -> bool:
+    """Whether another process was quicker; if not, the name now stands for this file too."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        return True
+    except OSError:  # a file system without hard links
+        return False
+    return True
 
 
 def _mark() -> str:

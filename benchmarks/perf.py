@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench.datasets.paths import data_root
 from bench.execution.trial import TrialRunner
 from bench.learning.fast.engine import FastEngine
-from bench.learning.fast.ops.compiled import compiled_or_reason
+from bench.learning.fast.ops.compiled import compiled, compiled_status
 from bench.learning.problem import Engine, Problem
 from bench.learning.reference import ReferenceEngine
 from bench.plan.cells import Cell, Trial
@@ -212,8 +212,8 @@ def main() -> None:
         row.memory = None if options.no_memory else peak_memory(cell, options)
         rows.append(row)
         print(line(row, options.rate), flush=True)
-    found = compiled_or_reason()
-    print(f"\ncompiled sums: {f'none, {found}' if isinstance(found, str) else 'yes'}")
+    compiled()
+    print(f"\n{compiled_status()}")
     print(f"matrix products on this core: {options.rate / 1e9:.0f} GFLOP/s")
     two_jobs(rows[0].cell, options)
     if options.growth:

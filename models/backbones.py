@@ -3,30 +3,47 @@
 from __future__ import annotations
 
 import itertools
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv, GCNConv, MessagePassing
+from torch_geometric.nn import BatchNorm, GATConv, GCNConv, MessagePassing
 
 from bench.registry import Tune, UserError, Within
 
 Width = Annotated[int, Within(1, 4096), Tune(16, 128, log=True)]
 Layers = Annotated[int, Within(1, 64), Tune(2, 5)]
 Dropout = Annotated[float, Within(0, 0.99), Tune(0.0, 0.5)]
+Norm = Literal["none", "batch"]
 
 
 class Backbone(nn.Module):
-    """A stack of convolutions; subclasses say how one layer is made and whether it reads edge weights."""
+    """A stack of convolutions; subclasses say how one layer is made and whether it reads edge weights.
+
+    `norm=batch` normalizes each channel over the nodes of a step before the ReLU. With `residual` a layer adds what it
+    was given to what it makes, where both are as wide.
+    """
 
     reads_edge_weight: ClassVar[bool] = True
 
-    def __init__(self, in_channels: int, width: Width = 64, layers: Layers = 4, dropout: Dropout = 0.0) -> None:
+    def __init__(
+        self,
+        in_channels: int,
+        width: Width = 64,
+        layers: Layers = 4,
+        dropout: Dropout = 0.0,
+        norm: Norm = "none",
+        residual: bool = False,
+    ) -> None:
         super().__init__()
         self.out_channels = width
-        self.dropout = dropout
+        self.dropout, self.norm, self.residual = dropout, norm, residual
         sizes = [in_channels] + [width] * layers
         self.convs = nn.ModuleList(self.layer(a, b) for a, b in itertools.pairwise(sizes))
+        # A graph of one node has nothing to be compared with: it is normalized with what was seen before.
+        self.norms = nn.ModuleList(
+            BatchNorm(width, allow_single_element=True) for _ in range(layers if norm == "batch" else 0)
+        )
 
     def layer(self, in_channels: int, out_channels: int) -> nn.Module:
         raise TypeError(f"{type(self).__name__} does not say how a layer is made; give it a method `layer`")
@@ -39,9 +56,12 @@ class Backbone(nn.Module):
                 "use gcn, gin or sage with it"
             )
         extra = () if edge_weight is None else (edge_weight,)
-        for conv in self.convs:
-            x = conv(x, edge_index, *extra).relu()
+        for place, conv in enumerate(self.convs):
+            given, x = x, conv(x, edge_index, *extra)
+            x = (self.norms[place](x) if self.norms else x).relu()
             x = nn.functional.dropout(x, self.dropout, self.training)
+            if self.residual and x.shape == given.shape:
+                x = x + given
         return x
 
 
@@ -64,11 +84,13 @@ class GAT(Backbone):
         layers: Layers = 4,
         dropout: Dropout = 0.0,
         heads: Annotated[int, Within(1, 64)] = 1,
+        norm: Norm = "none",
+        residual: bool = False,
     ) -> None:
         if width % heads:
             raise UserError(f"gat: width={width} does not divide by heads={heads}; choose a multiple")
         self.heads = heads
-        super().__init__(in_channels, width, layers, dropout)
+        super().__init__(in_channels, width, layers, dropout, norm, residual)
 
     def layer(self, in_channels: int, out_channels: int) -> nn.Module:
         return GATConv(in_channels, out_channels // self.heads, heads=self.heads)

@@ -9,6 +9,7 @@ from torch_geometric.data import Batch
 from bench.registry import Choice
 from models import BACKBONES, READOUTS
 from models.backbones import Backbone
+from models.generated import remove_generated_files
 from models.readouts import Pooled, Readout
 
 
@@ -20,6 +21,7 @@ class GraphClassifier(nn.Module):
         width = readout.out_channels
         self.backbone, self.readout = backbone, readout
         self.head = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, num_classes))
+        remove_generated_files(self)
 
     def nodes(self, batch: Batch) -> Tensor:
         """Node embeddings after the last layer of the backbone."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
+import torch
 from torch import Tensor, nn
-from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_pool
+from torch_geometric.nn import Set2Set, global_add_pool, global_max_pool, global_mean_pool
+
+from bench.registry import Tune, Within
 
 
 class Pooled(NamedTuple):
@@ -55,3 +58,31 @@ class AddReadout(PlainReadout):
 
 class MaxReadout(PlainReadout):
     reduce = staticmethod(global_max_pool)
+
+
+class MeanMaxReadout(Readout):
+    """Mean and maximum of each channel, side by side."""
+
+    def __init__(self, in_channels: int) -> None:
+        super().__init__(in_channels)
+        self.out_channels = 2 * in_channels
+
+    def forward(
+        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None, batch: Tensor, num_graphs: int
+    ) -> Tensor:
+        return torch.cat([global_mean_pool(x, batch, num_graphs), global_max_pool(x, batch, num_graphs)], dim=1)
+
+
+class Set2SetReadout(Readout):
+    """Attention over the nodes, asked several times by a recurrent network (Vinyals et al., 2016)."""
+
+    def __init__(self, in_channels: int, steps: Annotated[int, Within(1, 64), Tune(1, 6)] = 3) -> None:
+        super().__init__(in_channels)
+        self.attention = Set2Set(in_channels, processing_steps=steps)
+        self.out_channels = 2 * in_channels
+
+    def forward(
+        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None, batch: Tensor, num_graphs: int
+    ) -> Tensor:
+        rows: Tensor = self.attention(x, batch, dim_size=num_graphs)
+        return rows

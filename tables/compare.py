@@ -149,6 +149,7 @@ def compare(index: Index, request: Request, tables: Iterable[str] = ()) -> Compa
     conditions = [f"features: {', '.join(sorted({str(c['features']) for c in cells}))}"]
     conditions.append(f"splits: {', '.join(sorted({str(c['splits']) for c in cells}))}")
     conditions.append(f"training: {', '.join(sorted({preset_of(c) for c in cells}))}")
+    conditions += sorted({f"tuned: {c['tuned_on']}" for c in cells if c["tuned"]})
     return Comparison(tuple(lines), len(chosen_numbers) - len(lines), settings, (*conditions, *mixed))
 
 

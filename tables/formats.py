@@ -24,7 +24,12 @@ def tidy(grid: Grid, index: Index) -> pd.DataFrame:
             facts: dict[str, Any] = {"table": grid.name, "row": line.name, "settings": line.settings}
             facts |= {name: getattr(place, name) for name in ("dataset", "k", "augmenter", "backbone", "readout")}
             facts |= {name: cell.get(name) for name in ("features", "splits")}
-            facts |= {"preset": cell.get("training.preset"), "cell": entry.key, "metric": grid.metric}
+            facts |= {
+                "tuned_how": cell.get("tuned_how"),
+                "preset": cell.get("training.preset"),
+                "cell": entry.key,
+                "metric": grid.metric,
+            }
             facts |= {"mean": entry.value.mean, "std": entry.value.std, "trials": entry.value.n}
             facts |= {"planned": entry.planned, "best": entry.best, "tied_with_best": entry.tied}
             for name in ("n", "mean", "low", "high", "p_wilcoxon", "p_corrected", "corrected_low", "corrected_high"):

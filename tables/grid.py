@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bench.registry import UserError, unknown
+from bench.results.frame import BY_FOLD
 from bench.results.records import SCORES as METRICS
 from tables.selection import SETTINGS, Index, Pick, preset_of
 from tables.specs import FIGURE, MEASURE, TABLES, Coordinate, Row, TableSpec, coordinates, full, generic
@@ -64,6 +65,8 @@ class Context:
     planned: tuple[int, ...]
     mixed: tuple[str, ...] = ()
     validation: bool = False  # whether labels of the validation part chose an epoch
+    tuning: tuple[str, ...] = ()  # what the settings of tuned rows were chosen on, in words
+    unpaired: bool = False  # rows that are compared start from other weights in some trials
 
 
 @dataclass(frozen=True)
@@ -162,15 +165,38 @@ def fill(index: Index, spec: TableSpec, request: Request) -> Grid:
         for row in group:
             for settings in kinds:
                 entries = (_entry(index, row.at(c), settings, chosen[settings], request) for c in spec.columns)
-                name = row.name if settings == "default" or len(kinds) == 1 else f"{row.name} ({settings})"
-                lines.append(Line(row, name, settings, tuple(entries)))
+                held = tuple(entries)
+                words = [settings] if settings == "tuned" and len(kinds) > 1 else []
+                words += ["pooled"] if _any_pooled(index, held) else []
+                lines.append(Line(row, f"{row.name} ({', '.join(words)})" if words else row.name, settings, held))
         groups.append(tuple(lines))
     if request.strict:
         _refuse_gaps(spec, groups)
     groups = _with_holm(groups, kinds)
     marked = tuple(_with_marks(group, index, request) for group in groups)
     shown = [chosen[entry.settings][entry.coordinate] for group in marked for line in group for entry in line.entries]
-    return Grid(spec, marked, request.metric, request.mark, _context(index, shown, mixed), request.suffix)
+    context = replace(_context(index, shown, mixed), unpaired=_unpaired(index, marked, chosen))
+    return Grid(spec, marked, request.metric, request.mark, context, request.suffix)
+
+
+def _any_pooled(index: Index, entries: Iterable[Entry]) -> bool:
+    return any(index.cells[entry.key]["tuned_how"] == "pooled" for entry in entries if entry.key is not None)
+
+
+def _unpaired(
+    index: Index,
+    groups: Iterable[tuple[Line, ...]],
+    chosen: dict[str, dict[Coordinate, str | None]],
+) -> bool:
+    """Whether a tuned cell has other first weights than its default or than the tuned plain training beside it."""
+    for entry in (entry for group in groups for line in group for entry in line.entries):
+        if entry.settings == "tuned" and entry.key is not None:
+            beside = [found.get(entry.coordinate) for found in chosen.values()]
+            beside.append(chosen["tuned"].get(reference_of(entry.coordinate)))
+            names = {str(index.cells[key]["weights"]) for key in beside if key is not None}
+            if len(names) > 1 or (BY_FOLD in names and len({*beside} - {None}) > 1):
+                return True
+    return False
 
 
 def _entry(
@@ -267,4 +293,5 @@ def _context(index: Index, keys: Iterable[str | None], mixed: Sequence[str]) -> 
         tuple(sorted({index.results.planned_trials(key) for key in held})),
         tuple(mixed),
         any(c["training.select"] == "best-val" for c in cells),
+        tuple(sorted({str(c["tuned_on"]) for c in cells if c["tuned"]})),
     )

@@ -35,7 +35,7 @@ class Pick:
 
 def facets(results: Results) -> dict[str, str]:
     """The names by which cells can be picked apart, and the column behind each."""
-    names = {"features": "features", "splits": "splits"}
+    names = {"features": "features", "splits": "splits", "tuning": "tuned_how"}
     for column in results.cells.columns:
         group, _, name = str(column).partition(".")
         if group == "training":
@@ -169,6 +169,9 @@ class Index:
                 own = value == OWN_SPLITS
                 facts.append((("splits", ""), OWN_SPLITS if own else PUBLISHED))
                 scope = "social datasets" if value.startswith("COLLABORATIVE") else str(cell["dataset"])
+            elif name == "tuning":
+                if not cell["tuned"]:
+                    continue
             elif name == "engine-version":
                 scope = str(cell["versions.engine"])
             elif (part := name.removesuffix("-version")) in _VERSIONED:
@@ -193,6 +196,8 @@ def _is_beside(cell: Mapping[str, Any], name: str, value: str) -> bool:
     if name == "splits":
         social = str(cell["splits"]).startswith("COLLABORATIVE")
         return (value.startswith("COLLABORATIVE") and cell["splits"] == "CHEMICAL") or (value == "CHEMICAL" and social)
+    if name == "tuning":
+        return not cell["tuned"]
     return name.removesuffix("-version") in _VERSIONED
 
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from tables.compare import HEADS, OUTSIDE, WITHIN, Comparison, contradiction_words
 from tables.grid import Grid
-from tables.wording import Shown, shown
+from tables.wording import UNPAIRED, Shown, shown
 
 
 def show_grid(grid: Grid, console: Console) -> None:
@@ -36,6 +36,8 @@ def show_grid(grid: Grid, console: Console) -> None:
             table.add_section()
         console.print(table)
         start = end
+    for words in [f"Tuned: {words}." for words in grid.context.tuning] + [UNPAIRED] * grid.context.unpaired:
+        console.print(words, markup=False, highlight=False, soft_wrap=True)
 
 
 def _text(cell: Shown) -> Text:

@@ -22,9 +22,7 @@ def history_figure(
     valued = [(place, value) for place, (_, _, value) in enumerate(trials, 1) if value is not None]
     given_up = [place for place, (_, _, value) in enumerate(trials, 1) if value is None]
     axes.plot([p for p, _ in valued], [100 * v for _, v in valued], "o", color=_DOT, ms=4, label="trial")
-    axes.plot(
-        range(1, len(best) + 1), [100 * value for value in best], color=_LINE, drawstyle="steps-post", label="best"
-    )
+    axes.plot(*_steps(best), color=_LINE, drawstyle="steps-post", label="best")
     if default is not None:
         axes.axhline(100 * default, color=_RULE, lw=0.8, ls="--", label="default settings")
     if given_up:
@@ -39,6 +37,29 @@ def history_figure(
     axes.set(xlabel="trials", ylabel="validation accuracy (%)")
     axes.legend(frameon=False, fontsize=7)
     return figure
+
+
+def folds_figure(
+    title: str, curves: Mapping[str, Sequence[float]], mean: Sequence[float], default: float | None = None
+) -> Any:
+    """The best value so far of each fold's own search, their mean, and the mean of the default settings' values.
+
+    Values are fractions, in the order in which trials ended; nan before a fold's first complete trial.
+    """
+    figure, axes = _figure(title, 3.4)
+    for place, curve in enumerate(curves.values()):
+        label = "best of each fold" if place == 0 else None
+        axes.plot(*_steps(curve), color=_DOT, lw=0.7, alpha=0.5, drawstyle="steps-post", label=label)
+    axes.plot(*_steps(mean), color=_LINE, lw=1.8, drawstyle="steps-post", label="mean over folds")
+    if default is not None:
+        axes.axhline(100 * default, color=_RULE, lw=0.8, ls="--", label="default settings, mean over folds")
+    axes.set(xlabel="trials of each fold", ylabel="validation accuracy (%)")
+    axes.legend(frameon=False, fontsize=7)
+    return figure
+
+
+def _steps(values: Sequence[float]) -> tuple[list[int], list[float]]:
+    return list(range(1, len(values) + 1)), [100 * value for value in values]
 
 
 def importance_figure(title: str, shares: Mapping[str, float]) -> Any:

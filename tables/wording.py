@@ -17,6 +17,10 @@ NOUNS = {
 }
 ABSENT = "--"
 REFERENCE = "ref."
+UNPAIRED = (
+    "Tuned rows share folds and labeled graphs with the rows they are compared with, "
+    "but not the initial weights where the width or number of layers differs."
+)
 _FEATURES = {
     "native": "the dataset's own node labels",
     "constant": "a constant where the dataset has none",
@@ -115,6 +119,7 @@ def conditions(grid: Grid) -> list[str]:
         found.append(f"Training: {', '.join(context.training)}.")
     if context.validation:
         found.append("The epoch was chosen on the fold's validation part: its labels were used beyond the k per class.")
+    found += [f"Tuned: {words}." for words in context.tuning]
     return found
 
 
@@ -143,6 +148,7 @@ def notes(grid: Grid, kind: str = "values") -> list[str]:
             "Stratified folds of this benchmark's own, not the published ones: "
             "no trial-by-trial comparison with published numbers."
         )
+    found += [UNPAIRED] if grid.context.unpaired else []
     found += [f"Cells differ in {words}." for words in grid.context.mixed]
     return found
 

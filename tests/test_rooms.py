@@ -15,7 +15,7 @@ OURS = ("augmenters", "bench", "models", "tables")
 MAY_IMPORT = {
     "augmenters": {"augmenters", "models", "bench.registry"},
     "models": {"models", "bench.registry"},
-    "tables": {"tables", "bench.registry", "bench.results"},
+    "tables": {"tables", "bench.registry", "bench.results", "bench.temporary"},
     "bench": set(OURS),
 }
 
@@ -40,9 +40,38 @@ def test_a_room_imports_only_through_its_doors(room: str) -> None:
 
 
 def test_the_registry_is_a_leaf() -> None:
-    for name in imported_by(ROOT / "bench" / "registry.py"):
-        assert name.split(".")[0] in sys.stdlib_module_names
+    for leaf in ("registry.py", "temporary.py"):
+        for name in imported_by(ROOT / "bench" / leaf):
+            assert name.split(".")[0] in sys.stdlib_module_names
     assert (ROOT / "bench" / "__init__.py").read_text() == ""
+
+
+def test_nothing_below_the_command_line_prints_or_exits() -> None:
+    """Whoever calls `bench.api` from a notebook decides what is shown, and whether to go on."""
+    for path in sorted((ROOT / "bench").rglob("*.py")):
+        if "cli" in path.relative_to(ROOT).parts:
+            continue
+        text = path.read_text(encoding="utf-8")
+        for name in imported_by(path):
+            assert name.split(".")[0] not in ("rich", "typer"), f"{path.relative_to(ROOT)} imports {name}"
+            assert not name.startswith("bench.cli"), f"{path.relative_to(ROOT)} imports {name}"
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call):
+                called = ast.unparse(node.func)
+                assert called not in ("print", "sys.exit", "exit", "quit"), f"{path.relative_to(ROOT)}: {called}"
+
+
+def test_no_function_below_the_commands_takes_more_than_eight_arguments() -> None:
+    for room in OURS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            if "commands" in path.parts:
+                continue
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.FunctionDef):
+                    words = [
+                        one.arg for one in (*node.args.args, *node.args.kwonlyargs) if one.arg not in ("self", "cls")
+                    ]
+                    assert len(words) <= 8, f"{path.relative_to(ROOT)}: {node.name}"
 
 
 def test_files_stay_small() -> None:

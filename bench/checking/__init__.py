@@ -1,24 +1,31 @@
-"""`bench check`, and the same for somebody's own tests: `check_augmenter("my_package.module:Mine").broken == []`."""
+"""`bench check`, and the same for somebody's own tests: `check("my_package.module:Mine").broken == []`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from augmenters import AUGMENTERS
+
 # The order of these imports is the order of the report's rows.
-from bench.checking import embedding_properties, graph_properties, run_properties
+from bench.checking import embedding_properties, graph_properties, run_properties  # noqa: F401
 from bench.checking.cases import cases
 from bench.checking.contract import CONTRACT, Finding, Property, judge
+from bench.checking.learner_properties import learner_findings
+from bench.checking.readout_properties import readout_findings
 from bench.checking.subject import Subject
-from bench.registry import Choice
+from bench.learning import LEARNERS
+from bench.registry import Choice, Registry, UserError, split_spec, unknown
+from models import READOUTS
 
-__all__ = ["Finding", "Report", "check_augmenter", "contract", "embedding_properties", "graph_properties"]
+__all__ = ["Finding", "Report", "check", "check_augmenter", "contract", "find"]
 
 
 @dataclass(frozen=True)
 class Report:
-    """What was found of one augmenter, a finding for each property of the contract."""
+    """What was found of one plug-in, a finding for each property that its kind promises."""
 
-    augmenter: str
+    name: str
     findings: tuple[Finding, ...]
 
     @property
@@ -30,11 +37,63 @@ class Report:
 
 
 def contract() -> list[Property]:
-    """Every property: first that it runs on each case, then what must be true of what comes out."""
+    """Every property of an augmenter: first that it runs on each case, then what must be true of what comes out."""
     return [*(run_properties.works_on(case) for case in cases()), *CONTRACT]
+
+
+def augmenter_findings(choice: Choice) -> list[Finding]:
+    """Hold one augmenter to the whole contract."""
+    subject = Subject.of(choice)
+    return [judge(subject, item) for item in contract()]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of plug-in that can be checked."""
+
+    registry: Registry
+    findings: Callable[[Choice], list[Finding]]
+
+
+KINDS = {
+    "augmenter": Kind(AUGMENTERS, augmenter_findings),
+    "readout": Kind(READOUTS, readout_findings),
+    "learner": Kind(LEARNERS, learner_findings),
+}
+
+
+def find(spec: str) -> tuple[str, Choice]:
+    """The kind and the plug-in that `name[:settings]` or `package.module:Class[:settings]` means.
+
+    A name that two kinds have is the first one's; `readout:NAME` and `learner:NAME` say which is meant.
+    """
+    prefix, _, rest = spec.partition(":")
+    if prefix in KINDS and rest:
+        return prefix, KINDS[prefix].registry.resolve(rest)
+    name = split_spec(spec)[0]
+    for word, kind in KINDS.items():
+        if name in kind.registry.entries() or (":" in name and _loads(kind.registry, name)):
+            return word, kind.registry.resolve(spec)
+    if ":" in name:
+        return "augmenter", AUGMENTERS.resolve(spec)  # which says what is wrong with the path
+    raise unknown("augmenter, readout or learner", name, (n for kind in KINDS.values() for n in kind.registry.names()))
+
+
+def _loads(registry: Registry, name: str) -> bool:
+    try:
+        registry.load(name)
+    except UserError:
+        return False
+    return True
 
 
 def check_augmenter(spec: str | Choice) -> Report:
     """Hold one augmenter, `name[:settings]` or `package.module:Class[:settings]`, to the whole contract."""
-    subject = Subject.of(spec)
-    return Report(subject.choice.label, tuple(judge(subject, item) for item in contract()))
+    choice = AUGMENTERS.resolve(spec)
+    return Report(choice.label, tuple(augmenter_findings(choice)))
+
+
+def check(spec: str) -> Report:
+    """Hold one plug-in to all that its kind promises."""
+    kind, choice = find(spec)
+    return Report(choice.label, tuple(KINDS[kind].findings(choice)))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from torch_geometric.data import Data
 
 from bench.checking.cases import Case
 from bench.checking.subject import Subject
+from bench.registry import UserError
 
 Status = Literal["holds", "broken", "does not apply"]
 Judge = Callable[[Subject], str | None]  # returns a remark, or raises one of the two below
@@ -93,9 +95,24 @@ def judge(subject: Subject, item: Property) -> Finding:
         return Finding(item.title, "does not apply", "it mixes embeddings and makes no graphs")
     if item.concern == "embeddings" and subject.makes_graphs:
         return Finding(item.title, "does not apply", "it makes graphs and mixes no embeddings")
+    return verdict(item.title, partial(item.judge, subject))
+
+
+def verdict(title: str, judge: Callable[[], str | None]) -> Finding:
+    """What a judge says, as a row of the report."""
     try:
-        return Finding(item.title, "holds", item.judge(subject) or "")
+        return Finding(title, "holds", judge() or "")
     except BrokenError as error:
-        return Finding(item.title, "broken", str(error))
+        return Finding(title, "broken", str(error))
     except DoesNotApplyError as error:
-        return Finding(item.title, "does not apply", str(error))
+        return Finding(title, "does not apply", str(error))
+    except UserError:
+        raise
+    except Exception as error:  # somebody else's code: whatever it raises is a finding, not our failure
+        return Finding(title, "broken", one_line(error))
+
+
+def one_line(error: Exception) -> str:
+    """An error in a row of the report."""
+    text = " ".join(str(error).split())[:300]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

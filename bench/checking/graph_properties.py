@@ -51,7 +51,7 @@ def _kind(value: Any) -> str:
 
 @holds("says when and how it works")
 def declares_itself(subject: Subject) -> str | None:
-    """`when` decides who calls it: a graph augmenter that says `batch` would never be called at all."""
+    """`when` decides who calls it: a GraphAugmenter that says `batch` would never be called at all."""
     augmenter = subject.instance
     allowed = {
         "when": ("offline", "epoch") if isinstance(augmenter, GraphAugmenter) else ("batch",),

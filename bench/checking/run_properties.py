@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from augmenters import AUGMENTERS
-from augmenters.base import GraphAugmenter, generator
+from augmenters.base import GraphAugmenter, StepAugmenter, generator
 from bench.checking.cases import Case, cases
 from bench.checking.comparing import changed_by, first_difference, same_value
 from bench.checking.contract import BrokenError, DoesNotApplyError, Property, holds
@@ -50,6 +50,18 @@ def input_untouched(subject: Subject) -> str | None:
         touched = subject.outcome(case).touched
         if touched:
             raise BrokenError(f"{case.name}: {touched}")
+    return None
+
+
+@holds("shares no memory with the input", "graphs")
+def no_aliases(subject: Subject) -> str | None:
+    """Not even where nothing was changed: whoever writes into a new graph must never reach an original."""
+    if isinstance(subject.instance, StepAugmenter):
+        raise DoesNotApplyError("its graphs are gone when the step has ended")
+    for case in cases():
+        aliased = subject.outcome(case).aliased
+        if aliased:
+            raise BrokenError(f"{case.name}: {aliased}")
     return None
 
 
@@ -112,6 +124,8 @@ def apply_is_deterministic(subject: Subject) -> str | None:
     """Applying one draw twice gives the same graphs."""
     augmenter = subject.fresh()
     case = cases()[0]
+    if isinstance(augmenter, StepAugmenter):
+        raise DoesNotApplyError("its step may draw from a generator that `draw` has made")
     if subject.outcome(case).error is not None or not isinstance(augmenter, GraphAugmenter):
         raise DoesNotApplyError(f"it does not work on: {case.name}")
     graphs = [graph.clone() for graph in case.graphs]
@@ -147,7 +161,7 @@ def identity_at_zero(subject: Subject) -> str | None:
         outcome = observe(weakest, case)
         if outcome.error is not None:
             raise BrokenError(f"{settings.label}, {case.name}: {outcome.error}")
-        one_to_one = weakest.mode == "replace"
+        one_to_one = weakest.mode == "replace" and isinstance(weakest, GraphAugmenter)
         if one_to_one and len(outcome.made) != len(case.graphs):
             raise BrokenError(f"{settings.label}, {case.name}: {len(case.graphs)} graphs became {len(outcome.made)}")
         for place, graph in enumerate(outcome.made):

@@ -6,6 +6,7 @@ import contextlib
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,11 +14,13 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from augmenters import AUGMENTERS
-from augmenters.base import Augmenter, Context, EmbeddingAugmenter, GraphAugmenter, generator
+from augmenters.base import Augmenter, Context, EmbeddingAugmenter, GraphAugmenter, StepAugmenter, generator
 from bench.checking.cases import Case, cases
 from bench.checking.comparing import first_difference
+from bench.learning.steps import ModelView
 from bench.registry import Choice, UserError
 from bench.seeding import seed_from
+from models.classifier import build_classifier
 
 EMBEDDING_WIDTH = 8
 
@@ -32,6 +35,7 @@ class Outcome:
     error: str | None = None
     touched: str | None = None  # how the input was changed
     leaked: str | None = None  # which global random state moved
+    aliased: str | None = None  # which part of what it made lies in memory of the input
     drew: bool = False  # whether the augmenter's own stream moved
 
 
@@ -50,7 +54,7 @@ class Subject:
 
     @property
     def makes_graphs(self) -> bool:
-        return isinstance(self.instance, GraphAugmenter)
+        return isinstance(self.instance, GraphAugmenter | StepAugmenter)
 
     def fresh(self) -> Augmenter:
         """Another instance that has seen nothing."""
@@ -75,8 +79,8 @@ def make(choice: Choice) -> Augmenter:
         augmenter: Augmenter = AUGMENTERS.create(choice)
     except TypeError as error:
         raise UserError(
-            f"{choice.name} cannot be made: {error}; implement draw and apply (or mix), and give every setting "
-            f"a default and the type bool, int, float or str"
+            f"{choice.name} cannot be made: {error}; implement draw and apply (or mix, or step), and give every "
+            "setting a default and the type bool, int, float or str"
         ) from error
     return augmenter
 
@@ -103,6 +107,7 @@ def observe(augmenter: Augmenter, case: Case, seed: int = 0, standalone: bool = 
         result.error,
         first_difference(case.graphs, graphs),
         ", ".join(leaks) or None,
+        shared_memory(graphs, result.made),
         rng.bit_generator.state != before,
     )
 
@@ -114,8 +119,10 @@ def act(augmenter: Augmenter, graphs: Sequence[Data], rng: np.random.Generator, 
         if not isinstance(made, list):
             raise TypeError(f"it must return a list of graphs, not {type(made).__name__}")
         return Outcome(made)
+    if isinstance(augmenter, StepAugmenter):
+        return Outcome(take_step(augmenter, graphs, rng, context))
     if not isinstance(augmenter, EmbeddingAugmenter):
-        raise TypeError("it is neither a GraphAugmenter nor an EmbeddingAugmenter; derive it from one of them")
+        raise TypeError("it is neither a Graph-, an Embedding- nor a StepAugmenter; derive it from one of them")
     stream = torch.Generator().manual_seed(len(graphs))
     given = torch.randn(len(graphs), EMBEDDING_WIDTH, generator=stream).requires_grad_()
     targets = torch.nn.functional.one_hot(torch.cat([g.y for g in graphs]), context.num_classes).float()
@@ -126,6 +133,67 @@ def act(augmenter: Augmenter, graphs: Sequence[Data], rng: np.random.Generator, 
     if not (isinstance(mixed, tuple) and len(mixed) == 2 and all(isinstance(part, Tensor) for part in mixed)):
         raise TypeError("mix must return a pair of tensors: embeddings and targets")
     return Outcome(mixed=(given, *mixed))
+
+
+class WatchingView(ModelView):
+    """A view of a small model that keeps the graphs that a step has learned from."""
+
+    def __init__(self, graphs: Sequence[Data], num_classes: int) -> None:
+        channels = graphs[0].num_node_features
+        model = build_classifier("gcn:width=8,layers=2", "mean", channels, num_classes, seed=0)
+        super().__init__(model, num_classes, "cpu", lambda graph: with_some_features(graph, channels))
+        self.learned: list[Data] = []
+
+    def learn(self, graphs: Sequence[Data], share: float = 1.0) -> list[Tensor]:
+        self.learned += [graph.clone() if isinstance(graph, Data) else graph for graph in graphs]
+        return super().learn(graphs, share)
+
+
+def with_some_features(graph: Data, channels: int) -> Data:
+    """As it is, or with ones for features that the harness would make."""
+    if graph.x is not None:
+        return graph
+    new = graph.clone()
+    new.x = torch.ones(int(graph.num_nodes or 0), channels)
+    return new
+
+
+def take_step(
+    augmenter: StepAugmenter, graphs: Sequence[Data], rng: np.random.Generator, context: Context
+) -> list[Data]:
+    """The graphs that one step learned from."""
+    view = WatchingView(graphs, context.num_classes)
+    before = [parameter.detach().clone() for parameter in view.model.parameters()]
+    augmenter.step(view, graphs, augmenter.draw(graphs, rng, context))
+    if not all(torch.equal(old, new) for old, new in zip(before, view.model.parameters(), strict=True)):
+        raise ValueError("step changed the weights of the model; only the optimizer may, after view.learn")
+    if not view.learned:
+        raise ValueError("step learned nothing; call view.learn with the graphs to train on")
+    return view.learned
+
+
+def shared_memory(given: Sequence[Data], made: Sequence[Any]) -> str | None:
+    """Where a tensor that was made lies in memory of one that was given, so that a write would reach both."""
+    taken = [(extent(value), place) for place, graph in enumerate(given) for _, value in tensors(graph)]
+    for place, graph in enumerate(made):
+        for name, value in tensors(graph):
+            low, high = extent(value)
+            for (start, stop), original in taken:
+                if low < stop and start < high:
+                    return f"{name} of graph {place} lies in the memory of original {original}; clone it"
+    return None
+
+
+def tensors(graph: Any) -> list[tuple[str, Tensor]]:
+    """The tensors of a graph by name."""
+    items = graph.to_dict().items() if isinstance(graph, Data) else ()
+    return [(name, value) for name, value in items if isinstance(value, Tensor) and value.numel()]
+
+
+def extent(value: Tensor) -> tuple[int, int]:
+    """Where a tensor's memory begins and ends."""
+    storage = value.untyped_storage()
+    return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
 
 
 def context_of(case: Case, seed: int) -> Context:

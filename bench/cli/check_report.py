@@ -12,10 +12,10 @@ MARKS = {"holds": "[green]holds[/]", "broken": "[bold red]broken[/]", "does not 
 
 
 def verdict(report: Report) -> str:
-    """One line about one augmenter."""
+    """One line about one plug-in."""
     counts = f"{report.count('holds')} hold, {report.count('does not apply')} do not apply"
     word = f"[bold red]{len(report.broken)} broken[/], " if report.broken else ""
-    return f"[bold]{escape(report.augmenter)}[/]: {word}{counts}"
+    return f"[bold]{escape(report.name)}[/]: {word}{counts}"
 
 
 def print_report(report: Report, console: Console) -> None:
@@ -35,7 +35,7 @@ def print_report(report: Report, console: Console) -> None:
 
 
 def print_summary(reports: list[Report], console: Console) -> None:
-    """A line for each augmenter, and the whole report of those that broke something."""
+    """A line for each plug-in, and the whole report of those that broke something."""
     for report in reports:
         if report.broken:
             print_report(report, console)

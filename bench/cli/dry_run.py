@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from bench import api
+from bench.cli.plan_report import say_what_will_run
 from bench.cli.progress import duration, output
-from bench.cli.run_session import RunRequest, check_machine, planned, say_what_will_run
 from bench.cli.status import method_namer
-from bench.datasets.paths import data_root
+from bench.execution.request import RunRequest
 from bench.execution.worker import Task, WorkerSettings, run_task
 from bench.plan.cells import Cell, Trial
 from bench.plan.forecast import Forecast, Hours, predicted
@@ -26,11 +27,10 @@ from bench.results.workspace import Workspace
 def preview(request: RunRequest, probe: bool, console: Console | None = None) -> int:
     """Print the plan: cells, trials, done, what cannot run and why, and predicted hours by dataset and method."""
     console, start = console or output(), time.perf_counter()
-    root = data_root(request.data)
+    root = request.data_root
     request.check()
-    if request.engine != RunRequest.engine:
-        check_machine(request)  # imports torch, for which the default need not wait
-    plan = planned(request, root, skip_unavailable=True)
+    api.check_machine(request)
+    plan = api.plan(request, skip_unavailable=True)
     state = read_state(Workspace(request.workspace).ledger, curves=False)
     jobs, forecast = plan.pending(state, request.retry), Forecast.of(state.finished())
     say_what_will_run(plan, state, console)

@@ -20,7 +20,11 @@ GridOption = Annotated[str | None, typer.Option("--grid", "-g", help="quick, ful
 DatasetOption = Annotated[list[str] | None, typer.Option("--dataset", "-d", help="Dataset; may be repeated.")]
 LabelsOption = Annotated[list[str] | None, typer.Option("-k", help="Labelled graphs per class: 2,5,10.")]
 BackboneOption = Annotated[list[str] | None, typer.Option("--backbone", "-b", help="gcn, gat, gin, sage.")]
-ReadoutOption = Annotated[list[str] | None, typer.Option("--readout", "-r", help="mean, add, max.")]
+ReadoutOption = Annotated[list[str] | None, typer.Option("--readout", "-r", help="mean, add, max, diffpool, ...")]
+LearnerOption = Annotated[
+    list[str] | None,
+    typer.Option("--learner", "--model", "-m", help="gnn, wl, statistics, ...; may be repeated, or wl,size."),
+]
 FoldsOption = Annotated[int | None, typer.Option("--folds", help="The first N of the ten folds.")]
 PresetOption = Annotated[str | None, typer.Option("--preset", help="Training preset: paper or quick.")]
 EpochsOption = Annotated[int | None, typer.Option("--epochs", help="Optimiser steps, instead of the preset's.")]
@@ -35,14 +39,37 @@ MemoryOption = Annotated[
         show_default=False,
     ),
 ]
-ExecutorOption = Annotated[str, typer.Option("--executor", help="local processes, or dask for a cluster.")]
+ExecutorOption = Annotated[
+    str,
+    typer.Option("--executor", help="local: worker processes; dask: a cluster; serial: this process, for a debugger."),
+]
 SchedulerOption = Annotated[
     str | None,
     typer.Option("--scheduler", help="Address of a Dask scheduler. Default: a local cluster.", show_default=False),
 ]
+TrialTimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--trial-timeout",
+        help="Seconds after which a trial is ended and counts as failed. Default: no limit.",
+        show_default=False,
+    ),
+]
 DeviceOption = Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1, mps.")]
 EngineOption = Annotated[str, typer.Option("--engine", help="fast, or reference (plain PyG).")]
 DEFAULT_WORKSPACE = Path("runs")
+
+
+def specs(texts: list[str]) -> list[str]:
+    """Plug-ins from repeated or comma-separated options: `-m wl:h=3,c=10,size` is `wl:h=3,c=10` and `size`."""
+    found: list[str] = []
+    for text in texts:
+        for piece in text.split(","):
+            if "=" in piece.partition(":")[0] and found:  # one more setting of the plug-in before it
+                found[-1] += f",{piece}"
+            else:
+                found.append(piece.strip())
+    return found
 
 
 def whole_numbers(texts: list[str], option: str) -> list[int]:

@@ -12,6 +12,8 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from bench.cli.plan_report import say_what_will_run
+from bench.execution.events import Done, Event, Finished, Notice, Planned
 from bench.plan.cells import Cell
 from bench.results.ledger import LedgerState
 from bench.results.records import TrialRecord
@@ -26,8 +28,56 @@ def output() -> Console:
     return console if console.is_terminal or "COLUMNS" in os.environ else Console(width=160)
 
 
-class RunView:
-    """Progress of a run: how much of each dataset is done, time left, and how the last trial's cell stands."""
+class RunProgress:
+    """Listens to a run: what it sets out to do, then how much of each dataset is done, and how the last trial ended."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.view: TrialBars | None = None
+
+    def __enter__(self) -> RunProgress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.view is not None:
+            self.view.stop()
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Planned):
+            say_what_will_run(event.plan, event.state, self.console)
+            self.view = TrialBars(self.console, expected_trials(event))
+            self.view.start()
+        elif isinstance(event, Finished) and self.view is not None:
+            self.view.finished(event.record, event.cell, event.state)
+        elif isinstance(event, Notice):
+            say_notice(event, self.console)
+        elif isinstance(event, Done) and self.view is not None:
+            self.view.stop()
+
+
+def say_notice(notice: Notice, console: Console) -> None:
+    style = "yellow" if notice.warning else None
+    console.print(notice.text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def expected_trials(planned: Planned) -> dict[str, tuple[int, int]]:
+    """For each dataset: trials done already, and with those that will run."""
+    plan, wanted = planned.plan, set(planned.plan.trials)
+    counts = dict.fromkeys((cell.dataset for cell in plan.cells), (0, 0))
+    for cell in plan.cells:
+        done, total = counts[cell.dataset]
+        here = len(planned.state.done(cell.key) & wanted)
+        counts[cell.dataset] = (done + here, total + here)
+    for cell, _ in planned.jobs:
+        done, total = counts[cell.dataset]
+        counts[cell.dataset] = (done, total + 1)
+    return counts
+
+
+class TrialBars:
+    """Bars of a run: how much of each dataset is done, time left, and how the last trial's cell stands."""
 
     def __init__(self, console: Console, expected: Mapping[str, tuple[int, int]]) -> None:
         """`expected`: how many trials of each dataset are done already, and how many there are."""
@@ -60,14 +110,11 @@ class RunView:
     def _render(self) -> RenderableType:
         return Group(self._all, *([self._each] if len(self._tasks) > 1 else []), self._last)
 
-    def __enter__(self) -> RunView:
+    def start(self) -> None:
         if self.console.is_terminal:
             self._live.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def stop(self) -> None:
         self._live.stop()
 
     def finished(self, record: TrialRecord, cell: Cell, state: LedgerState) -> None:

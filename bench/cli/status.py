@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console, Group
@@ -11,14 +12,15 @@ from rich.table import Table
 from rich.text import Text
 
 from bench.cli.progress import output
-from bench.plan.cells import Cell
+from bench.learning.fast.ops.compiled import compiled_status
+from bench.plan.cells import PARTS, TUNED_ON, Cell
 from bench.plan.planner import Plan
 from bench.plan.staleness import Here
 from bench.results.ledger import LedgerState
+from bench.results.records import TrialRecord
 from bench.results.summary import accuracies_of, mean_and_spread, ordered_trials
 from bench.results.workspace import records_at
 
-PARTS = ("augmenter", "backbone", "readout")
 COUNTED = ("done", "failed", "stale", "missing")
 
 
@@ -41,21 +43,31 @@ def comparison(plan: Plan, state: LedgerState) -> Group:
 
 
 def method_namer(cells: Sequence[Cell]) -> Callable[[Cell], str]:
-    """Names of rows: the augmenter, and the backbone and readout where the cells differ in them."""
+    """Names of rows: the augmenter, and the model where the cells differ in it or it is no network."""
 
     def model(cell: Cell) -> str:
+        base = cell.tuned_from or {}
         if cell.backbone is None:
-            return cell.learner.label
-        return f"{(cell.tuned_from or {}).get('backbone', cell.backbone.label)}, {cell.readout}"
+            return base.get("learner", cell.learner.label)
+        return f"{base.get('backbone', cell.backbone.label)}, {cell.readout}"
 
     varied = len({model(cell) for cell in cells}) > 1
 
     def name(cell: Cell) -> str:
         base = cell.tuned_from or {}
-        method = f"{base['augmenter']}, tuned" if base else cell.augmenter.label
-        return f"{method} ({model(cell)})" if varied else method
+        augmenter = base.get("augmenter", cell.augmenter.label)
+        tuned = f", {_tuned_words(cell.tuned_how)}" if base else ""
+        if cell.backbone is None and augmenter == "none":
+            return f"{model(cell)}{tuned}"
+        named = varied or cell.backbone is None
+        return f"{augmenter}{tuned} ({model(cell)})" if named else f"{augmenter}{tuned}"
 
     return name
+
+
+def _tuned_words(how: str | None) -> str:
+    """How a cell was tuned, in a row's name; those that do not say are of a time when all were pooled."""
+    return "tuned" if how == "nested" else "tuned (pooled)"
 
 
 def _best(plan: Plan, state: LedgerState, columns: list[tuple[str, int]]) -> dict[tuple[str, int], float]:
@@ -88,15 +100,16 @@ def _caption(plan: Plan) -> str:
         sorted({f"{cell.dataset}: {cell.splits} splits, {cell.features} features" for cell in plan.cells})
     )
     trials = f"{plan.grid.folds} folds x {plan.grid.repeats} label draws"
-    return f"{trials}, preset {training.preset}, {training.epochs} epochs; {kinds}"
+    tuning = "".join(f"; {TUNED_ON[how]}" for how in sorted({c.tuned_how or "pooled" for c in plan.cells if c.tuned}))
+    return f"{trials}, preset {training.preset}, {training.epochs} epochs; {kinds}{tuning}"
 
 
 def print_status(source: Path, data: Path, console: Console | None = None) -> None:
-    """One row a cell of a workspace, a ledger or an archive, the sums, and the failures with their reasons."""
+    """One row per cell of a workspace, a ledger or an archive, the sums, and the failures with their reasons."""
     state, console = LedgerState.of(records_at(source, curves=False)), console or output()
     planned, here = state.planned(), Here(data)
     sums = dict.fromkeys(COUNTED, 0)
-    rows = [["cell", "dataset", "k", "augmenter", "backbone", "readout", *COUNTED, "accuracy"]]
+    rows = [["cell", "dataset", "k", *PARTS, *COUNTED, "accuracy"]]
     for key, cell in state.cells.items():
         done, failed = state.done(key), state.failed(key)
         stale = len(done) if here.differs(cell) else 0
@@ -105,6 +118,8 @@ def print_status(source: Path, data: Path, console: Console | None = None) -> No
         sums = {name: sums[name] + count for name, count in counts.items()}
         mean, _ = mean_and_spread(accuracies_of(ordered_trials(state, key)))
         names = [cell.dataset, str(cell.k), *map(cell.part_label, PARTS)]
+        if cell.tuned:
+            names[2 + PARTS.index("augmenter")] += f", {_tuned_words(cell.tuned_how)}"
         rows.append([key[:8], *names, *map(str, counts.values()), f"{100 * mean:.1f}" if done else ""])
     console.print(_aligned(rows), highlight=False, soft_wrap=True)
     words = ", ".join(f"{count} {name}" for name, count in sums.items())
@@ -113,7 +128,32 @@ def print_status(source: Path, data: Path, console: Console | None = None) -> No
         console.print(
             "stale: measured with other versions than those here; `bench why CELL` says which", highlight=False
         )
+    for how in sorted({cell.tuned_how or "pooled" for cell in state.cells.values() if cell.tuned}):
+        console.print(f"{_tuned_words(how)}: {TUNED_ON[how]}", highlight=False, soft_wrap=True)
+    lost = sorted((set(state.trials) | set(planned)) - set(state.cells))
+    if lost:
+        console.print(
+            f"{len(lost)} cells have trials or stand in a plan, but no line of the ledger describes them, so they are "
+            f"not counted; the first is {escape(lost[0])}; restore those lines from a copy",
+            highlight=False,
+            soft_wrap=True,
+        )
+    print_engines(state, console)
     print_failures(state, console)
+    console.print(compiled_status(), highlight=False, soft_wrap=True)
+
+
+def handed_over(records: Iterable[TrialRecord]) -> Counter[tuple[str, str]]:
+    """How many finished trials another engine ran than the one that was asked for: by that engine and the reason."""
+    return Counter((record.engine or "another engine", record.handed_over) for record in records if record.handed_over)
+
+
+def print_engines(state: LedgerState, console: Console) -> None:
+    """Each reason why the fast engine did not run a trial, with how often."""
+    found = handed_over(record for trials in state.trials.values() for record in trials.values())
+    for (engine, reason), count in found.most_common():
+        text = f"{count} trials ran on {engine}: {reason}"
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:

@@ -9,18 +9,77 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bench.cli.progress import PLAIN_LINE_EVERY, duration
+from bench.cli.plan_report import say_skipped
+from bench.cli.progress import PLAIN_LINE_EVERY, duration, say_notice
+from bench.execution.events import Event, Notice
+from bench.plan.cells import TUNED_ON
+from bench.plan.planner import Plan
+from bench.tuning.events import Searched, Searching, Tried
+from bench.tuning.request import TuneRequest
+from bench.tuning.storage import Storage
 from bench.tuning.study import MethodStudy, Turn
-from bench.tuning.summary import StudyFacts, summarise
+from bench.tuning.summary import summarise
 
 
-class TuningView:
+class TuningProgress:
+    """Listens to a search: what it sets out to do, then how far all studies are together."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.view: StudyBar | None = None
+
+    def __enter__(self) -> TuningProgress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.view is not None:
+            self.view.stop()
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Searching):
+            say_what_will_be_searched(event.request, event.plan, event.storage, self.console)
+            self.view = StudyBar(self.console, event.studies)
+            self.view.start()
+        elif isinstance(event, Tried) and self.view is not None:
+            self.view.finished(event.study, event.turn)
+        elif isinstance(event, Notice):
+            say_notice(event, self.console)
+        elif isinstance(event, Searched) and self.view is not None:
+            self.view.stop()
+
+
+def say_what_will_be_searched(request: TuneRequest, plan: Plan, storage: Storage, console: Console) -> None:
+    """The size of the search, and what its values are made of."""
+    grid, search = plan.grid, request.search
+    labels = (
+        "as many per class as there are labels" if request.validation == "budget" else "the whole part of each fold"
+    )
+    draws = f"{grid.repeats} label draw{'s' if grid.repeats > 1 else ''}"
+    each = (
+        f"1 study of {search.trials} trials, each on {grid.folds} folds x {draws}; {TUNED_ON['pooled']}"
+        if request.pooled
+        else f"{grid.folds} studies, one per fold, of {search.trials} trials, each on {draws} of that fold"
+    )
+    trainings = search.trials * grid.folds * grid.repeats
+    console.print(
+        f"grid {grid.name}: {len(plan.cells)} methods; for each {each} ({trainings} trainings at most); "
+        f"validation graphs: {labels}; studies in {storage.name}",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
+    say_skipped(plan, console)
+
+
+class StudyBar:
     """Progress of all studies together, and how the study of the last trial stands."""
 
     def __init__(self, console: Console, studies: Sequence[MethodStudy]) -> None:
-        self.console, self.ran = console, 0
+        self.console = console
         self.total = sum(study.search.trials for study in studies)
-        self.done = self._at_start = sum(min(len(self.summary(s).trials), s.search.trials) for s in studies)
+        self.done = self._at_start = sum(min(len(summarise(s.study).trials), s.search.trials) for s in studies)
         self._start, self._last_line = time.monotonic(), 0.0
         self._progress = Progress(
             TextColumn("[bold]trials"),
@@ -33,34 +92,26 @@ class TuningView:
         )
         self._task = self._progress.add_task("", total=self.total, completed=self.done, left="")
 
-    @staticmethod
-    def summary(study: MethodStudy) -> StudyFacts:
-        return summarise(study.study)
-
     @property
     def seconds(self) -> float:
         return time.monotonic() - self._start
 
-    def __enter__(self) -> TuningView:
+    def start(self) -> None:
         self._start = time.monotonic()
         self._progress.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def stop(self) -> None:
         self._progress.stop()
 
     def finished(self, study: MethodStudy, turn: Turn) -> None:
         """Account for one trial."""
-        self.ran += 1
         self.done += 1
         now = time.monotonic()
         quiet = not self.console.is_terminal and now - self._last_line < PLAIN_LINE_EVERY and self.done < self.total
         if quiet:
             return
         self._last_line = now
-        facts = self.summary(study)
+        facts = summarise(study.study)
         best = "no complete trial yet" if facts.best is None else f"best {100 * (facts.best.value or 0.0):.1f} %"
         text = f"last: {study.name}: trial {turn.trial.number}, {best} of {len(facts.trials)}"
         self._progress.update(self._task, completed=self.done, description=text.replace("[", "\\["), left=self.left())

@@ -8,8 +8,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from bench.plan.cells import TUNED_ON, Cell
 from bench.plan.staleness import Differences, differences, made_today, nearest_cell
-from bench.registry import UserError
+from bench.registry import UserError, show
 from bench.results.ledger import LedgerState, read_records
 from bench.results.workspace import Workspace
 
@@ -27,6 +28,8 @@ def explain(folder: Path, prefix: str, root: Path, console: Console | None = Non
     missing = state.planned().get(key, set()) - set(state.trials.get(key, {}))
     say(f"[bold]{key}[/] {escape(cell.label)}")
     say(f"{len(state.done(key))} trials done, {len(state.failed(key))} failed, {len(missing)} missing")
+    for line in _tuning(cell):
+        say(escape(line))
     for origin in sorted({str(record.provenance) for record in state.trials.get(key, {}).values()}):
         say(f"measured with {escape(_origin(state, origin))}")
     try:
@@ -45,6 +48,18 @@ def explain(folder: Path, prefix: str, root: Path, console: Console | None = Non
         other, unlike = nearest
         say(f"nearest other cell: {other} {escape(state.cells[other].label)}; it differs in:")
         _tell(unlike, "here", "there", say)
+
+
+def _tuning(cell: Cell) -> list[str]:
+    """What a tuned cell's settings were chosen on, and those of each fold."""
+    if not cell.tuned:
+        return []
+    lines = [f"tuned: {TUNED_ON[cell.tuned_how or 'pooled']}"]
+    for fold in sorted(cell.by_fold or {}, key=int):
+        here, training = cell.at(int(fold)), (cell.by_fold or {})[fold].get("training", {})
+        settings = "".join(f", {name}={show(value)}" for name, value in training.items())
+        lines.append(f"  fold {fold}: {here.augmenter}, {here.backbone}, {here.readout}{settings}")
+    return lines
 
 
 def _tell(found: Differences, first: str, second: str, say: Callable[[str], None]) -> None:

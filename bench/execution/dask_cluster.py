@@ -1,27 +1,27 @@
-"""The executor for a Dask cluster: one that is there already, or a local one made for the run.
+"""The pool of a Dask cluster: one that is there already, or a local one made for the run.
 
-Dask gives a dead worker's tasks to another one; this process alone writes the ledger and MLflow.
+A thread of its own follows what was sent. A scheduler that is restarted gets everything again that it had; a worker
+that dies is Dask's to replace, and what it had is given back as `WorkerLost`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
+import uuid
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from bench.datasets import cheap_info
-from bench.datasets.paths import data_root
-from bench.execution.dask_connection import connected, reach
-from bench.execution.worker import Task, WorkerSettings, failed_record, other_versions, run_task
+from bench.execution.containment import TaskFailed, WarningFilter, ending, one_line
+from bench.execution.dask_connection import connected, own_cluster, reach
+from bench.execution.pool import Pool, PoolSetup, WorkerLost, overdue
 from bench.plan.cells import PARTS, Cell
-from bench.protocol.splits import resolve_splits
 from bench.registry import UserError
-from bench.results.records import TrialRecord
 from bench.warn_once import warn_once
 
 WORKER_SECONDS = 30  # how long a cluster may take to show its first worker
@@ -29,94 +29,213 @@ RETURN_SECONDS = 120.0  # how long a scheduler may take to come back
 LOOK_EVERY = 5.0  # seconds between looks at how many workers there are
 LOST_SECONDS = 60.0  # after which a worker of our own cluster that died while it started does not come any more
 MOST_REPLACED = 20  # such workers in one run; then something keeps them from starting
-RESULT_SECONDS = 10.0  # more than a finished task's records take to arrive
+RESULT_SECONDS = 10.0  # more than a finished task's value takes to arrive
 PAUSE = 0.05
 
 
-class DaskExecutor:
-    """Runs tasks on the workers of a Dask cluster; each keeps its datasets between tasks."""
+@dataclass(frozen=True)
+class _Call:
+    """A task on its way."""
 
-    def __init__(self, settings: WorkerSettings, scheduler: str | None, jobs: int) -> None:
+    number: int
+    function: Callable[..., Any]
+    payload: tuple[Any, ...]
+    future: Future[Any] = field(default_factory=Future)
+
+
+class _SchedulerLost(Exception):
+    """The connection to the scheduler broke; everything that was sent to it is lost."""
+
+
+class DaskPool(Pool):
+    """The workers of a Dask cluster; each keeps its datasets between tasks."""
+
+    takes_scheduler = True
+
+    def __init__(self, setup: PoolSetup) -> None:
         try:
-            from distributed import Client, LocalCluster
+            from distributed import Client
         except ImportError as error:
             raise UserError(
                 "--executor dask needs the package distributed; install it with pip install 'augbench[cluster]'"
             ) from error
-        self.settings = settings
+        self.setup, scheduler = setup, setup.scheduler
         self.cluster: Any = None
         self.address = scheduler or "made for this run"
-        self._threads, self._looked, self._sent = 1, -LOOK_EVERY, 0
+        self._topic = f"augbench-{uuid.uuid4().hex}"
+        self._threads, self._looked, self._count = 1, -LOOK_EVERY, 0
         self._missing: dict[Any, float] = {}
-        self._jobs, self._replaced = jobs, 0
+        self._replaced = 0
+        self._waiting: deque[_Call] = deque()
+        self._sent: dict[Any, _Call] = {}
+        self._overdue: set[int] = set()
+        self._heard = WarningFilter(warn_once)
+        self._broken: UserError | None = None
+        self._closing = False
+        self._lock = threading.Lock()  # between the callers and the thread that follows
+        self._thread: threading.Thread | None = None
         if scheduler is not None:
             reach(scheduler)
         for name in ("distributed", "distributed.client"):  # they tell of lost connections at length; we in one line
             logging.getLogger(name).setLevel(logging.CRITICAL)
         if scheduler is None:
-            self.cluster = LocalCluster(
-                n_workers=jobs,
-                threads_per_worker=1,
-                host="127.0.0.1",
-                dashboard_address=None,
-                silence_logs=logging.CRITICAL,
-            )
+            self.cluster = own_cluster(setup.jobs)
         self.client = connected(Client, self.cluster or scheduler, self.address)
+        try:
+            self._prepare()
+            self._check(setup.cells)
+        except BaseException:
+            self.close()
+            raise
 
-    def check(self, cells: Sequence[Cell]) -> None:
+    def _prepare(self) -> None:
+        """What a new connection needs."""
+        self.client.subscribe_topic(self._topic, self._hear)
+        if self.cluster is not None:
+            from bench.execution.dask_worker import Quiet
+
+            self.client.register_plugin(Quiet())
+
+    def _check(self, cells: Sequence[Cell]) -> None:
         """Whether every worker has the package, the same versions and the datasets; before the first trial."""
         try:
             self.client.wait_for_workers(1, timeout=WORKER_SECONDS)
         except TimeoutError:
-            self.close()
             raise UserError(
                 f"the Dask scheduler {self.address} has no worker; start one with "
                 f"`dask worker {self.address} --nthreads 1`"
             ) from None
+        self._threads = sum(self.client.nthreads().values())
+        from bench.execution.dask_worker import worker_obstacle
+
         sample = {(cell.dataset, *map(cell.part_label, PARTS)): cell.to_json() for cell in cells}
         try:
-            answers: dict[str, str | None] = self.client.run(worker_obstacle, self.settings, list(sample.values()))
+            answers: dict[str, str | None] = self.client.run(
+                worker_obstacle, self.setup.settings, list(sample.values())
+            )
         except ImportError as error:
-            self.close()
             raise UserError(f"a Dask worker cannot import augbench ({error}); install it where workers run") from error
         for worker, obstacle in answers.items():
             if obstacle:
-                self.close()
                 raise UserError(f"the Dask worker {worker} cannot take part: {obstacle}")
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[list[TrialRecord]]:
-        """Each task's records as it ends. What a lost scheduler had under way is sent again when it is back."""
-        line = _Line(deque(tasks))
-        while not line.empty:
-            try:
-                self._fill(line)
-                for future in [future for future in line.sent if future.done()]:
-                    records = self._collect(line, future)
-                    if records:
-                        yield records
-                time.sleep(PAUSE)
-            except _SchedulerLost:
-                line.take_back()
-                self._come_back()
+    @property
+    def size(self) -> int:
+        return max(1, self._threads)
 
-    def _fill(self, line: _Line) -> None:
-        """Send what the workers can begin soon. More would only make Dask suspect more when one of them dies."""
+    def submit(self, function: Callable[..., Any], *payload: Any) -> Future[Any]:
+        with self._lock:
+            self._count += 1
+            call = _Call(self._count, function, payload)
+            if self._broken is not None:
+                call.future.set_exception(self._broken)
+                return call.future
+            self._waiting.append(call)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._follow, name="dask", daemon=True)
+            self._thread.start()
+        return call.future
+
+    def close(self) -> None:
+        self._closing = True
+        self.client.close(timeout=2)
+        if self.cluster is not None:
+            self.cluster.close(timeout=5)
+        if self._thread is not None:
+            self._thread.join(RESULT_SECONDS)
+
+    def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
+        """A message of a worker: a warning, or that a trial takes too long."""
+        message = event[1]
+        if "warning" in message:
+            self._heard(message["warning"])
+        elif "overdue" in message:
+            self._overdue.add(message["overdue"])
+
+    def _follow(self) -> None:
+        while not self._closing:
+            try:
+                self._look()
+                self._send()
+                for sent in list(self._sent):
+                    self._judge(sent)
+            except _SchedulerLost:
+                try:
+                    self._take_back()
+                    self._come_back()
+                except UserError as error:
+                    self._break(error)
+            except UserError as error:
+                self._break(error)
+            except Exception as error:
+                if not self._closing:
+                    self._break(UserError(f"the Dask cluster {self.address} cannot be used: {ending(error)}"))
+            time.sleep(PAUSE)
+
+    def _look(self) -> None:
+        """How many workers there are, and whether the scheduler is."""
         if self.client.status != "running":
             raise _SchedulerLost
+        if time.monotonic() - self._looked < LOOK_EVERY:
+            return
         try:
-            if time.monotonic() - self._looked > LOOK_EVERY:
-                self._looked, self._threads = time.monotonic(), sum(self.client.nthreads().values())
-                if self.cluster is not None:
-                    self._replace_lost()
-                elif not self._threads:
-                    warn_once(f"the Dask scheduler {self.address} has no worker left; the run goes on when one joins")
-            while task := line.next(2 * self._threads):
-                # The first tasks first: Dask would else take them in an order of its own.
-                self._sent -= 1
-                future = self.client.submit(run_task, self.settings, task.to_json(), pure=False, priority=self._sent)
-                line.sent[future] = task
+            self._looked, self._threads = time.monotonic(), sum(self.client.nthreads().values())
         except OSError as error:
             raise _SchedulerLost from error
+        if self.cluster is not None:
+            self._replace_lost()
+        elif not self._threads:
+            warn_once(f"the Dask scheduler {self.address} has no worker left; the run goes on when one joins")
+
+    def _send(self) -> None:
+        from bench.execution.dask_worker import run_call
+
+        while self._waiting:
+            call = self._waiting[0]
+            words = (self._topic, call.number, self.setup.timeout, call.function, call.payload)
+            try:  # the first calls first: Dask would else take them in an order of its own
+                self._sent[self.client.submit(run_call, *words, pure=False, priority=-call.number)] = call
+            except OSError as error:
+                raise _SchedulerLost from error
+            self._waiting.popleft()
+
+    def _judge(self, sent: Any) -> None:
+        """What became of a call, if that is known."""
+        from distributed import KilledWorker
+
+        call = self._sent[sent]
+        if call.number in self._overdue:
+            del self._sent[sent]
+            sent.cancel()  # Dask would give it to the next worker
+            call.future.set_exception(TaskFailed(overdue(self.setup.timeout or 0.0)))
+            return
+        if not sent.done():
+            return
+        if sent.status == "cancelled":
+            raise _SchedulerLost
+        if sent.status == "error":
+            error: Exception = sent.exception(timeout=RESULT_SECONDS)
+            del self._sent[sent]
+            if isinstance(error, KilledWorker):
+                call.future.set_exception(self._lost(error))
+            else:  # a worker that joined later and lacks a package, say
+                call.future.set_exception(TaskFailed(ending(error)))
+            return
+        try:
+            value = sent.result(timeout=RESULT_SECONDS)
+        except (Exception, asyncio.CancelledError) as error:
+            if self.client.status != "running" or sent.cancelled():
+                raise _SchedulerLost from error
+            return  # its worker died before it handed the result over: Dask runs it again
+        del self._sent[sent]
+        call.future.set_result(value)
+
+    def _lost(self, error: Exception) -> WorkerLost:
+        """Dask has tried as often as its scheduler was told to; ours is told to try once."""
+        reason = "its worker died, most likely out of memory"
+        if self.cluster is not None:
+            return WorkerLost(reason)
+        return WorkerLost(f"{reason} ({one_line(str(error))[:200]})", deaths=2)
 
     def _replace_lost(self) -> None:
         """Dask restarts a worker that dies, but gives it up when it dies while it starts."""
@@ -133,29 +252,12 @@ class DaskExecutor:
                 "memory; what was finished is kept, run the same command with fewer --jobs to go on"
             )
         if lost:
-            self.cluster.scale(self._jobs)
+            self.cluster.scale(self.setup.jobs)
 
-    def _collect(self, line: _Line, future: Any) -> list[TrialRecord]:
-        """The records of a future that is done; none when its trials have to run again."""
-        from distributed import KilledWorker
-
-        if future.status == "cancelled":
-            raise _SchedulerLost
-        if future.status == "error":
-            error: Exception = future.exception(timeout=RESULT_SECONDS)
-            if isinstance(error, KilledWorker):
-                return line.suspect(future, _died(error))
-            # Whatever a worker makes of a task (one that joined later and lacks a package, say) is its failure.
-            reason = f"its worker could not run it: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
-            return [failed_record(job, reason) for job in line.sent.pop(future).jobs]
-        try:
-            records: list[TrialRecord] = future.result(timeout=RESULT_SECONDS)
-        except (Exception, asyncio.CancelledError) as error:
-            if self.client.status != "running" or future.cancelled():
-                raise _SchedulerLost from error
-            return []  # its worker died before it handed the result over: Dask runs it again
-        del line.sent[future]
-        return records
+    def _take_back(self) -> None:
+        """Nothing of what was sent will come; it goes first when there is somebody to send it to."""
+        self._waiting.extendleft(reversed(sorted(self._sent.values(), key=lambda call: call.number)))
+        self._sent.clear()
 
     def _come_back(self) -> None:
         """Wait for a scheduler that was lost; one of our own, in this process, does not come back."""
@@ -166,13 +268,14 @@ class DaskExecutor:
             raise self._gone()
         warn_once(f"the Dask scheduler {self.address} is gone; waiting {RETURN_SECONDS:.0f} s for it to come back")
         end = time.monotonic() + RETURN_SECONDS
-        while True:
+        while not self._closing:
             try:
                 reach(self.address)
                 self.client = connected(Client, self.address, self.address)
+                self._prepare()
                 self._looked = -LOOK_EVERY
                 return
-            except UserError as error:
+            except (UserError, OSError) as error:
                 if time.monotonic() > end:
                     raise self._gone() from error
                 time.sleep(0.5)
@@ -182,77 +285,13 @@ class DaskExecutor:
             f"the Dask scheduler {self.address} is gone; what was finished is kept, run the same command again to go on"
         )
 
-    def close(self) -> None:
-        self.client.close(timeout=2)
-        if self.cluster is not None:
-            self.cluster.close(timeout=5)
-
-
-class _SchedulerLost(Exception):
-    """The connection to the scheduler broke; everything that was sent to it is lost."""
-
-
-@dataclass
-class _Line:
-    """What is still to run: tasks that wait, those that were sent, and trials that are suspected of killing workers.
-
-    Dask suspects every task that a dead worker had, also one that only waited there, and gives it up at the fourth
-    time. A suspect has the cluster to itself at the end, so that it is judged for its own deeds alone.
-    """
-
-    waiting: deque[Task]
-    sent: dict[Any, Task] = field(default_factory=dict)
-    suspects: deque[Task] = field(default_factory=deque)
-    alone: bool = False
-
-    @property
-    def empty(self) -> bool:
-        return not (self.waiting or self.sent or self.suspects)
-
-    def next(self, room: int) -> Task | None:
-        """A task to send while fewer than `room` are under way."""
-        if self.waiting and len(self.sent) < room:
-            self.alone = False
-            return self.waiting.popleft()
-        if self.suspects and not self.waiting and not self.sent:
-            self.alone = True
-            return self.suspects.popleft()
-        return None
-
-    def suspect(self, future: Any, reason: str) -> list[TrialRecord]:
-        """A task whose workers died: records of failure if it was alone."""
-        task = self.sent.pop(future)
-        if self.alone:
-            return [failed_record(job, reason) for job in task.jobs]
-        self.suspects.extend(task.singles())
-        return []
-
-    def take_back(self) -> None:
-        """Nothing of what was sent will come."""
-        self.waiting.extendleft(reversed(self.sent.values()))
-        self.sent.clear()
-        self.alone = False
-
-
-def worker_obstacle(settings: WorkerSettings, cells: list[dict[str, Any]]) -> str | None:
-    """Asked of each worker: why it could not run such cells."""
-    root = data_root(settings.data_root)
-    for cell in map(Cell.from_json, cells):
-        reason = other_versions(cell) or _no_data(cell.dataset, cell.splits, root)
-        if reason:
-            return reason
-    return None
-
-
-def _no_data(dataset: str, splits: str, root: Path) -> str | None:
-    if not cheap_info(dataset, root).present:
-        return f"{dataset} is not in its data root {root}; set BENCH_DATA where it starts, or fetch the data there"
-    try:
-        resolve_splits(dataset, splits, root)
-    except UserError as error:
-        return str(error)
-    return None
-
-
-def _died(error: Exception) -> str:
-    return f"its worker died each time ({' '.join(str(error).split())[:200]}), most likely out of memory"
+    def _break(self, error: UserError) -> None:
+        """Nothing will come any more."""
+        with self._lock:
+            self._broken = error
+            calls = [*self._sent.values(), *self._waiting]
+            self._waiting.clear()
+        self._sent.clear()
+        self._closing = True
+        for call in calls:
+            call.future.set_exception(error)

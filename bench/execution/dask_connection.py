@@ -1,7 +1,8 @@
-"""Reaching a Dask scheduler within a bounded time, or one line that says why not."""
+"""A Dask cluster of our own, or reaching one within a bounded time, or one line that says why not."""
 
 from __future__ import annotations
 
+import logging
 import queue
 import socket
 import threading
@@ -12,6 +13,22 @@ from urllib.parse import urlsplit
 from bench.registry import UserError
 
 CONNECT_SECONDS = 10
+
+
+def own_cluster(workers: int) -> Any:
+    """A cluster of this machine, for one run."""
+    import dask
+    from distributed import LocalCluster
+
+    # Who is to blame for a death is decided by the run, so that Dask need not try three times more first.
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        return LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        )
 
 
 def reach(address: str) -> None:

@@ -1,147 +1,285 @@
-"""Executors of one machine: this process alone, or several."""
+"""The pool of worker processes on this machine.
+
+Each worker has a channel of its own to the driver, so that a death is the death of one task, a task that takes too
+long can be ended by itself, and memory that a dead worker had claimed is free again. Workers start when there is
+something to do. What they print is read and dropped, except for the last of it, which is part of a death's reason.
+"""
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from multiprocessing import resource_tracker
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing import connection, resource_tracker
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from typing import Any
 
-from bench.execution.memory import Claims, join_claims
-from bench.execution.worker import Task, WorkerSettings, failed_record, run_task
+from bench.execution.containment import TaskFailed, WarningFilter, one_line
+from bench.execution.memory import Claims, shown, workers_within
+from bench.execution.pool import Pool, PoolSetup, WorkerLost, overdue
+from bench.execution.worker_process import serve
 from bench.registry import UserError
-from bench.results.records import TrialRecord
+from bench.warn_once import warn_once
 
-DIED = "its worker process died twice, most likely out of memory; try fewer --jobs or less --memory"
+KEPT = 2000  # bytes of a worker's output that are remembered
+QUOTED = 200  # characters of it in a reason
+STILLBORN = 3  # workers in a row that may die before they are ready
+AT_ONCE = 65536
 
 
-class SerialExecutor:
-    """Runs everything here, one task after the other."""
+@dataclass
+class _Call:
+    """A task on its way."""
 
-    def __init__(self, settings: WorkerSettings) -> None:
-        self.settings = settings
+    task: bytes
+    future: Future[Any] = field(default_factory=Future)
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[list[TrialRecord]]:
-        for task in tasks:
-            yield run_task(self.settings, task.to_json())
+
+@dataclass
+class _Worker:
+    """A process, as the driver sees it."""
+
+    number: int
+    process: SpawnProcess
+    channel: Connection
+    output: Connection
+    ready: bool = False
+    call: _Call | None = None
+    since: float | None = None  # when its trial began; none while it waits for memory
+    tail: bytes = b""
+    mute: bool = False  # it has closed its output
+
+    def read_output(self) -> bool:
+        """Take what it printed; False when there was nothing."""
+        if self.mute or not self.output.poll():
+            return False
+        found = os.read(self.output.fileno(), AT_ONCE)
+        self.mute = not found
+        self.tail = (self.tail + found)[-KEPT:]
+        return not self.mute
+
+    def parts(self) -> list[Any]:
+        """What to wait on for news of it."""
+        return [self.channel, self.process.sentinel, *([] if self.mute else [self.output])]
+
+    def last_words(self) -> str:
+        lines = self.tail.decode(errors="replace").strip().splitlines()
+        return one_line(lines[-1])[-QUOTED:] if lines else ""
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.channel.close()
+        self.output.close()
+
+
+class LocalPool(Pool):
+    """Worker processes, as many as the memory allows; new ones take the place of those that died."""
+
+    shares_memory = True
+
+    def __init__(self, setup: PoolSetup) -> None:
+        self.timeout, budget = setup.timeout, setup.settings.memory
+        self._size = setup.jobs if budget is None else workers_within(budget, setup.jobs)
+        if budget is not None and self._size < setup.jobs:
+            warn_once(f"{self._size} of {setup.jobs} workers, for {shown(budget)} of memory; --memory allows more")
+        self._claims = None if budget is None else Claims(budget)
+        self._workers: dict[int, _Worker] = {}
+        self._waiting: deque[_Call] = deque()
+        self._started = self._stillborn = 0
+        self._once_ready = False
+        self._heard = WarningFilter(warn_once)
+        self._broken: UserError | None = None
+        self._lock = threading.Lock()  # between the callers and the thread that manages
+        self._closing = False
+        self._wakened, self._waker = os.pipe()
+        self._pipe = [self._wakened, self._waker]
+        self._thread: threading.Thread | None = None
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def submit(self, function: Callable[..., Any], *payload: Any) -> Future[Any]:
+        call = _Call(pickle.dumps((function, payload)))
+        with self._lock:
+            if self._broken is not None:
+                call.future.set_exception(self._broken)
+                return call.future
+            self._waiting.append(call)
+        if self._thread is None:
+            atexit.register(self.close)
+            resource_tracker.ensure_running()  # it would lift the mask of signals when it starts
+            self._thread = threading.Thread(target=self._manage, name="pool", daemon=True)
+            self._thread.start()
+        self._wake()
+        return call.future
 
     def close(self) -> None:
-        """Nothing runs beside this process."""
+        self._closing = True
+        if self._thread is not None:
+            self._wake()
+            self._thread.join()
+            self._thread = None
+            atexit.unregister(self.close)
+        while self._pipe:
+            os.close(self._pipe.pop())
 
+    def _wake(self) -> None:
+        os.write(self._waker, b".")
 
-class ProcessExecutor:
-    """Runs tasks in worker processes. Those that were under way when one dies run again, each alone."""
-
-    def __init__(self, settings: WorkerSettings, jobs: int) -> None:
-        self.settings, self.jobs = settings, jobs
-        self._pools: list[ProcessPoolExecutor] = []
-
-    def run(self, tasks: Sequence[Task]) -> Iterator[list[TrialRecord]]:
-        waiting = list(reversed(tasks))
-        running: dict[Future[list[TrialRecord]], Task] = {}
-        pool = self._new_pool(self.jobs)
-        while waiting or running:
-            try:
-                while waiting and len(running) < self.jobs + 1:  # one in hand, so that no worker waits for the driver
-                    task = waiting.pop()
-                    running[self._submit(pool, task)] = task
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    records = future.result()
-                    del running[future]
-                    yield records
-            except BrokenProcessPool:
-                suspects, running = list(running.values()), {}
-                self._kill(pool)
-                yield from self._one_by_one([single for task in suspects for single in task.singles()])
-                pool = self._new_pool(self.jobs)
-
-    def _one_by_one(self, tasks: Sequence[Task]) -> Iterator[list[TrialRecord]]:
-        """Trials that were in flight when a worker died, each with a worker to itself, to see which was the cause.
-
-        Only two workers of its own tell: a trial may have waited yet when the others' died, and one may die by chance.
-        """
-        pool = self._new_pool(1)
-        for task in tasks:
-            for last in (False, True):
-                try:
-                    yield self._submit(pool, task).result()
-                    break
-                except BrokenProcessPool:
-                    self._kill(pool)
-                    pool = self._new_pool(1)
-                    if last:
-                        yield [failed_record(job, DIED) for job in task.jobs]
-        self._kill(pool)
-
-    def _new_pool(self, jobs: int) -> ProcessPoolExecutor:
-        # spawn: a forked copy of a process that has run torch or MLflow threads can hang.
-        context = multiprocessing.get_context("spawn")
-        claims = None if self.settings.memory is None else Claims(self.settings.memory, context)
-        pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(claims,))
-        self._pools.append(pool)
+    def _manage(self) -> None:
+        """Everything about the workers happens in this thread."""
+        # Passed on to every process that it starts: a terminal sends Ctrl-C to all, but the driver alone answers it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            with _deaf_to_interrupts():
-                ready = pool.submit(os.getpid)
-            ready.result()
-        except BrokenProcessPool as error:
-            raise UserError(
-                "worker processes end before they start; run with --jobs 1 to see why, "
-                'and from a script of your own only under `if __name__ == "__main__":`'
-            ) from error
-        return pool
+            while not self._closing:
+                self._start_workers()
+                self._hand_out()
+                self._listen()
+        except Exception as error:
+            self._break(UserError(f"the pool of workers cannot go on: {type(error).__name__}: {error}"))
+        finally:
+            for worker in list(self._workers.values()):
+                self._part_with(worker)
 
-    def _submit(self, pool: ProcessPoolExecutor, task: Task) -> Future[list[TrialRecord]]:
-        with _deaf_to_interrupts():
-            return pool.submit(run_task, self.settings, task.to_json())
+    def _start_workers(self) -> None:
+        """As many as there is work for; those that are still starting count."""
+        free = sum(worker.call is None for worker in self._workers.values())
+        for _ in range(min(len(self._waiting) - free, self._size - len(self._workers))):
+            context = multiprocessing.get_context("spawn")  # a fork of a process with threads of torch or MLflow hangs
+            here, there = context.Pipe()
+            output, printed = context.Pipe(duplex=False)
+            self._started += 1
+            process = context.Process(
+                target=serve, args=(there, printed, self._claims is not None), name=f"worker {self._started}"
+            )
+            self._workers[self._started] = _Worker(self._started, process, here, output)
+            process.start()
+            there.close()
+            printed.close()
 
-    def close(self) -> None:
-        for pool in list(self._pools):
-            self._kill(pool)
+    def _hand_out(self) -> None:
+        for worker in self._workers.values():
+            if worker.ready and worker.call is None and self._waiting:
+                worker.call = self._waiting.popleft()
+                with suppress(OSError):  # it died meanwhile, which `_listen` finds out
+                    worker.channel.send_bytes(worker.call.task)
 
-    def _kill(self, pool: ProcessPoolExecutor) -> None:
-        processes = list((pool._processes or {}).values())
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in processes:
-            process.kill()
-        for process in processes:
-            process.join()
-        self._pools.remove(pool)
+    def _listen(self) -> None:
+        """Wait until something happens, and take note of it."""
+        workers = list(self._workers.values())
+        news = connection.wait([self._wakened, *(part for one in workers for part in one.parts())], self._patience())
+        if self._wakened in news:
+            os.read(self._wakened, AT_ONCE)
+        for worker in workers:
+            dead = not worker.process.is_alive()  # asked first: what it said before its end is still to be read
+            worker.read_output()
+            self._hear(worker)
+            if dead:
+                self._bury(worker)
+            elif worker.since is not None and self.timeout and time.monotonic() - worker.since > self.timeout:
+                self._end_overdue(worker, self.timeout)
+        if self._claims is not None:
+            for number in self._claims.grant():
+                worker = self._workers[number]
+                worker.since = time.monotonic()
+                with suppress(OSError):
+                    worker.channel.send_bytes(b"granted")
+
+    def _patience(self) -> float | None:
+        """Seconds until the next trial is overdue."""
+        begun = [worker.since for worker in self._workers.values() if worker.since is not None]
+        return max(0.0, min(begun) + self.timeout - time.monotonic()) + 0.01 if self.timeout and begun else None
+
+    def _hear(self, worker: _Worker) -> None:
+        try:
+            while worker.channel.poll():
+                kind, value = worker.channel.recv()
+                self._take(worker, kind, value)
+        except (EOFError, OSError):  # it is gone, or has lost the way to us
+            worker.process.kill()
+
+    def _take(self, worker: _Worker, kind: str, value: Any) -> None:
+        if kind == "ready":
+            worker.ready = self._once_ready = True
+            self._stillborn = 0
+            if self._claims is not None:
+                self._claims.join(worker.number)
+        elif kind == "begin":
+            worker.since = time.monotonic()
+        elif kind == "claim" and self._claims is not None:
+            worker.since = None
+            self._claims.ask(worker.number, value)
+        elif kind == "release" and self._claims is not None:
+            self._claims.give_back(worker.number)
+        elif kind == "warning":
+            self._heard(value)
+        elif worker.call is not None:
+            call, worker.call, worker.since = worker.call, None, None
+            if kind == "done":
+                call.future.set_result(value)
+            else:
+                call.future.set_exception(TaskFailed(value))
+
+    def _bury(self, worker: _Worker) -> None:
+        while worker.read_output():
+            pass
+        code, words = worker.process.exitcode or 0, worker.last_words()
+        said = f" (its last output: {words})" if words else ""
+        self._part_with(worker)
+        if worker.call is not None:
+            worker.call.future.set_exception(WorkerLost(f"its worker process {_ended(code)}{said}"))
+        if not worker.ready:
+            self._stillborn += 1
+            if not self._once_ready or self._stillborn >= STILLBORN:
+                self._break(
+                    UserError(
+                        f"worker processes end before they start{said}; `--executor serial` needs none, and a script "
+                        'of your own may start a run only under `if __name__ == "__main__":`'
+                    )
+                )
+
+    def _end_overdue(self, worker: _Worker, limit: float) -> None:
+        call, worker.call = worker.call, None
+        self._part_with(worker)
+        if call is not None:
+            call.future.set_exception(TaskFailed(overdue(limit)))
+
+    def _part_with(self, worker: _Worker) -> None:
+        del self._workers[worker.number]
+        worker.end()
+        if self._claims is not None:
+            self._claims.leave(worker.number)
+
+    def _break(self, error: UserError) -> None:
+        """Nothing will come any more."""
+        with self._lock:
+            self._broken = error
+            calls = [worker.call for worker in self._workers.values() if worker.call is not None]
+            calls += self._waiting
+            self._waiting.clear()
+        for call in calls:
+            call.future.set_exception(error)
+        for worker in self._workers.values():
+            worker.call = None
 
 
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Processes started within never see Ctrl-C, which a terminal sends to all: the driver alone answers it.
-
-    A signal mask passes on to what is started under it. One that arrives meanwhile reaches the driver afterwards.
-    """
-    resource_tracker.ensure_running()  # it would lift the mask when it starts
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-
-
-def _begin(claims: Claims | None) -> None:
-    """What a worker does first."""
-    if claims is not None:
-        join_claims(claims)
-    _end_with_driver()
-
-
-def _end_with_driver() -> None:
-    """A worker whose driver is gone, even by SIGKILL, ends by itself."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-
-
-def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
-    parent.join()
-    os._exit(1)
+def _ended(code: int) -> str:
+    """How a process came to its end."""
+    if code == -signal.SIGKILL:
+        return "was killed, most likely out of memory; try fewer --jobs or less --memory"
+    if code < 0:
+        with suppress(ValueError):
+            return f"died of {signal.Signals(-code).name}"
+    return f"ended with exit code {code}"

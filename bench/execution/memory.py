@@ -1,16 +1,15 @@
-"""How much memory trials may take together: an estimate of each, and workers that wait until it fits."""
+"""How much memory trials may take together: what the user allows, and workers that wait until a trial fits."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing.context import SpawnContext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
 import psutil
 
+from bench.learning.memory import estimated_peak
 from bench.registry import UserError
 
 if TYPE_CHECKING:
@@ -20,12 +19,6 @@ GIB = 2**30
 UNITS = {"": 1, "B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": GIB, "TIB": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 DEFAULT_SHARE = 0.8  # of what is free when the run starts
 WORKER = GIB // 2  # what a worker holds before its first trial: Python, torch, a small dataset
-
-# Bytes, calibrated against measured peaks (docs/performance.md).
-PER_ENTRY, PER_CHANGING_ENTRY = 160, 600  # an edge in the sparse matrices, fixed or drawn anew each epoch
-PER_DECODED_PAIR = 40  # two nodes of the graph that GDM decodes at the time
-ROWS_BESIDE_LAYERS = 6  # tables of nodes x width that training has beside one a layer
-USUAL = {"layers": 4, "width": 64, "dropout": 0}  # of a backbone that has no such settings
 
 
 def parse_memory(text: str) -> int:
@@ -50,65 +43,60 @@ def shown(amount: float) -> str:
     return f"{amount / GIB:.1f} GiB"
 
 
-def estimated_peak(problem: Problem, engine: str) -> int:
-    """Bytes that training a trial needs at most beside what its process holds; rather too much than too little."""
-    from augmenters.gdm import GDM
-
-    augmenter, backbone = problem.augmenter, problem.backbone
-    settings = backbone.settings if backbone else {}
-    sizes = np.sort([int(graph.num_nodes or 0) for graph in problem.graphs]).astype(np.float64)
-    edges = sum(graph.num_edges for graph in problem.graphs)
-    layers, width, dropout = (float(settings.get(name) or usual) for name, usual in USUAL.items())
-    nodes = float(sizes.sum())
-    entries, decoding = edges + nodes, 0.0
-    if augmenter.mode == "append":
-        generated = getattr(augmenter, "count", 1.0) * len(sizes)
-        # A mixed graph is as large as the larger of two: the i-th of m sizes with probability (2i - 1) / m^2.
-        larger = (2 * np.arange(1, len(sizes) + 1) - 1) / len(sizes) ** 2
-        nodes += float(generated * (larger @ sizes))
-        if isinstance(augmenter, GDM):
-            decoding = PER_DECODED_PAIR * sizes[-1] ** 2
-            # Without attention the fast engine holds nearly complete graphs by the pairs that they lack.
-            every_pair = engine != "fast" or (backbone is not None and backbone.name == "gat")
-            entries += generated * (larger @ (sizes**2 if every_pair else 2 * sizes))
-        else:
-            entries *= 2
-    row = 4 * width
-    each = 1 + (backbone is not None and backbone.name == "gin") + (dropout > 0)  # GIN has a second map, dropout a mask
-    tables = (layers * each + ROWS_BESIDE_LAYERS) * nodes * row
-    per_entry = PER_CHANGING_ENTRY if augmenter.when == "epoch" else PER_ENTRY
-    if engine != "fast":  # autograd keeps messages of every layer
-        per_entry += int(2.5 * layers * row)
-    features = 3 * nodes * 4 * problem.graphs[0].num_node_features
-    return int(max(tables + per_entry * entries, decoding + row * sizes.sum()) + features)
-
-
 class Claims:
-    """What the workers of one pool hold or are about to hold, known to all of them."""
+    """What the workers of one pool hold or are about to hold. Their driver keeps it: a dead worker gives all back."""
 
-    def __init__(self, budget: int, context: SpawnContext) -> None:
+    def __init__(self, budget: int) -> None:
         self.budget = budget
-        self.held, self.training = context.Value("q", 0, lock=False), context.Value("i", 0, lock=False)
-        self.changed = context.Condition()
+        self._granted: dict[int, int] = {}  # by worker: what its trial takes beside the worker itself
+        self._asked: dict[int, int] = {}
+        self._workers: set[int] = set()
 
-    def move(self, amount: int, training: int = 0) -> None:
-        self.held.value += amount
-        self.training.value += training
+    @property
+    def held(self) -> int:
+        return WORKER * len(self._workers) + sum(self._granted.values())
 
-    def fits(self, more: int) -> bool:
-        """A trial may always train where no other does: its own estimate was within the budget."""
-        return not self.training.value or self.held.value + more <= self.budget
+    def join(self, worker: int) -> None:
+        self._workers.add(worker)
+
+    def leave(self, worker: int) -> None:
+        self._workers.discard(worker)
+        self._asked.pop(worker, None)
+        self._granted.pop(worker, None)
+
+    def ask(self, worker: int, amount: int) -> None:
+        self._asked[worker] = amount
+
+    def give_back(self, worker: int) -> None:
+        self._granted.pop(worker, None)
+
+    def grant(self) -> list[int]:
+        """The workers whose claims fit now, in the order in which they asked; they hold what they asked for."""
+        served = []
+        for worker, amount in list(self._asked.items()):
+            # A trial may always train where no other does: its own estimate was within the budget.
+            if not self._granted or self.held + amount <= self.budget:
+                self._granted[worker] = self._asked.pop(worker)
+                served.append(worker)
+        return served
 
 
-_CLAIMS: Claims | None = None
+class Room(Protocol):
+    """A worker's way to its pool's claims."""
+
+    def claim(self, amount: int) -> None:
+        """Return when the pool has so much room."""
+
+    def give_back(self) -> None: ...
 
 
-def join_claims(claims: Claims) -> None:
+_ROOM: Room | None = None
+
+
+def join_claims(room: Room) -> None:
     """Called in each worker as it starts."""
-    global _CLAIMS
-    _CLAIMS = claims
-    with claims.changed:
-        claims.move(WORKER)
+    global _ROOM
+    _ROOM = room
 
 
 @contextmanager
@@ -127,21 +115,17 @@ def room_for(problem: Problem, budget: int | None, engine: str) -> Iterator[None
             f"{shown(budget)} of --memory; allow more, or take a smaller k or width"
         )
     more = needed + max(0, resident - WORKER)
-    with _claimed(_CLAIMS, more):
+    with _claimed(_ROOM, more):
         yield
 
 
 @contextmanager
-def _claimed(claims: Claims | None, more: int) -> Iterator[None]:
-    if claims is None:
+def _claimed(room: Room | None, more: int) -> Iterator[None]:
+    if room is None:
         yield
         return
-    with claims.changed:
-        claims.changed.wait_for(lambda: claims.fits(more))
-        claims.move(more, training=1)
+    room.claim(more)
     try:
         yield
     finally:
-        with claims.changed:
-            claims.move(-more, training=-1)
-            claims.changed.notify_all()
+        room.give_back()

@@ -22,11 +22,12 @@ from bench.learning.isolation import own_copy
 from bench.learning.learner import create_learner, predictions
 from bench.learning.problem import Engine, Predictor, Problem
 from bench.plan.cells import Cell, Trial
+from bench.plan.identity import NO_ENGINE
 from bench.protocol.budgets import labelled_graphs
 from bench.protocol.features import Featuriser
 from bench.protocol.metrics import Scores, scores
 from bench.protocol.seeds import TrialSeeds
-from bench.protocol.splits import Splits, load_splits
+from bench.protocol.splits import Splits, check_splits, load_splits
 from bench.registry import UserError
 from bench.results.records import TrialRecord
 from models.fit import Diverged
@@ -49,7 +50,7 @@ class TrialRunner:
 
     def _attempt(self, cell: Cell, trial: Trial) -> TrialRecord:
         try:
-            record = self._measure(cell, trial)
+            record = self._measure(cell.at(trial.fold), trial)
         except Diverged as error:
             training = f"{cell.training.epochs} epochs, lr={cell.training.lr:g}"
             reason = f"{error} ({cell.label}, {training})"
@@ -57,13 +58,15 @@ class TrialRunner:
         except Exception as error:
             # The grid goes on whatever a method does; the ledger keeps what happened and a rerun retries it.
             record = TrialRecord(cell.key, trial.fold, trial.repeat, "failed", _one_line(error))
+        record.cell = cell.key  # of a cell that was tuned fold by fold, not of what this fold made of it
         record.finished = datetime.now(UTC).isoformat(timespec="seconds")
         return record
 
     def _measure(self, cell: Cell, trial: Trial) -> TrialRecord:
         problem, test = self.problem(cell, trial)
-        learner = create_learner(cell.learner, self.engine)
-        with room_for(problem, self.memory, self.engine.name):
+        engine = planned_engine(cell, self.engine)
+        learner = create_learner(cell.learner, engine)
+        with room_for(problem, self.memory, engine.name):
             fitted = learner.fit(problem)
         watch = Stopwatch()
         scored = evaluate(fitted.predictor, test, problem.num_classes)
@@ -125,6 +128,7 @@ class TrialRunner:
         key = (cell.dataset, cell.splits)
         if key not in self._splits:
             self._splits[key] = load_splits(cell.dataset, cell.splits, labels, self.data_root)
+        check_splits(self._splits[key], cell.versions.get("splits"), self.data_root)
         return self._splits[key]
 
     def _shared_parts(self, owner: Any) -> SharedParts:
@@ -145,6 +149,12 @@ def _one_line(error: Exception) -> str:
     if isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in text:
         return f"out of memory: {text}"
     return text if isinstance(error, UserError) else f"{type(error).__name__}: {text}"
+
+
+def planned_engine(cell: Cell, usual: Engine) -> Engine:
+    """The engine that the cell's key names: the plan knows which cells the fast one hands over."""
+    name = cell.versions.get("engine")
+    return usual if name in (usual.name, NO_ENGINE, None) else engines()[str(name)]()
 
 
 @lru_cache(maxsize=1)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from augmenters import AUGMENTERS
 from bench.datasets.paths import data_root
+from bench.execution.containment import begin_trial, ending, users_own
 from bench.plan.cells import Cell, Trial
 from bench.plan.identity import stale_parts
 from bench.registry import unknown
@@ -42,15 +43,6 @@ class WorkerSettings:
     memory: int | None = None  # bytes that all workers of this machine may take together; None: no limit
 
 
-class Executor(Protocol):
-    """Runs tasks and yields each one's records as it ends, in any order."""
-
-    def run(self, tasks: Sequence[Task]) -> Iterator[list[TrialRecord]]: ...
-
-    def close(self) -> None:
-        """End the workers at once; what they were doing is lost."""
-
-
 def bundled(jobs: Iterable[Job]) -> list[Task]:
     """Neighbouring jobs of one trial whose methods share a class go together, so that what they share is made once."""
     bundles: dict[Any, list[Job]] = {}
@@ -80,13 +72,25 @@ def run_task(settings: WorkerSettings, work: list[dict[str, Any]]) -> list[Trial
         reason = next(filter(None, (other_versions(cell) for cell, _ in jobs)), None)
         if reason:
             return [failed_record(job, reason) for job in jobs]
-        return _runner(settings)(jobs)
+        run = _runner(settings)
+        return [_attempted(run, job) for job in jobs]
+
+
+def _attempted(run: Callable[[Iterable[Job]], list[TrialRecord]], job: Job) -> TrialRecord:
+    """One trial's record, also of one whose method tried to end the process."""
+    begin_trial()
+    try:
+        return run([job])[0]
+    except BaseException as error:
+        if users_own(error):
+            raise
+        return failed_record(job, ending(error))
 
 
 def _runner(settings: WorkerSettings) -> Callable[[Iterable[Job]], list[TrialRecord]]:
     import torch
 
-    # One thread a worker: small graphs gain nothing from more, and the sums keep their order.
+    # One thread per worker: small graphs gain nothing from more, and the sums keep their order.
     torch.set_num_threads(1)
     if settings not in _RUNNERS:
         from bench.execution.trial import TrialRunner, engines

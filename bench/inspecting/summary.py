@@ -1,16 +1,18 @@
-"""From what was seen to a table: on the terminal, as CSV, and as figures for MLflow."""
+"""From what was seen to a table: in words, as CSV, and as figures for MLflow."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import json
 from collections.abc import Callable
 
 import numpy as np
-from rich.table import Table
 
 from bench.inspecting.looking import Column, Inspection, Look
 from bench.inspecting.shapes import MOST_GRAPHS, MOST_NODES
+from bench.tracking.inspections import InspectedMethod
 
 Figure = Callable[[Look], float | None]
 
@@ -63,17 +65,14 @@ def shown(key: str, value: float) -> str:
     return f"{value:.1f}" if value >= 100 else f"{value:.3g}"
 
 
-def table(seen: Inspection) -> Table:
-    """A column for each method; the originals and another draw of them stand first, as a measure for the rest."""
-    drawn = Table(box=None, pad_edge=False, header_style="bold")
-    drawn.add_column("", no_wrap=True)
-    for column in seen.columns:
-        drawn.add_column(column.label, justify="right", overflow="fold")
+def rows(seen: Inspection) -> list[list[str]]:
+    """The table: words, then a value for each method; originals and another draw of them stand first, as a measure."""
     found = [figures(column) for column in seen.columns]
-    for key, words, _ in FIGURES:
-        if any(key in values for values in found):
-            drawn.add_row(words, *(shown(key, values[key][0]) if key in values else "" for values in found))
-    return drawn
+    return [
+        [words, *(shown(key, values[key][0]) if key in values else "" for values in found)]
+        for key, words, _ in FIGURES
+        if any(key in values for values in found)
+    ]
 
 
 def counted(count: int, noun: str) -> str:
@@ -120,3 +119,31 @@ def as_csv(seen: Inspection) -> str:
         where = {"dataset": seen.cell.dataset, "k": seen.cell.k, "trials": len(seen.trials), "graphs_of": column.label}
         writer.writerow({**where, **values})
     return out.getvalue()
+
+
+def for_tracking(seen: Inspection) -> list[InspectedMethod]:
+    """Each method that was looked at, with its figures beside those of the originals."""
+    where = [f"{trial.fold}.{trial.repeat}" for trial in seen.trials]
+    originals = {f"{figure}_original": pair[0] for figure, pair in figures(seen.columns[0]).items()}
+    methods = []
+    for column in seen.columns:
+        if column.label not in seen.cells:
+            continue
+        cell = seen.cells[column.label]
+        metrics = dict(originals)
+        for figure, (mean, std) in figures(column).items():
+            metrics |= {figure: mean, f"{figure}_std": std}
+        params = {
+            "dataset": cell.dataset,
+            "k": cell.k,
+            "augmenter": column.label,
+            "features": cell.features,
+            "splits": cell.splits,
+            "trials": len(seen.trials),
+            "first_fold": seen.trials[0].fold,
+            "first_repeat": seen.trials[0].repeat,
+            **{f"augmenter.{setting}": value for setting, value in cell.augmenter.settings.items()},
+        }
+        key = hashlib.sha256(json.dumps([cell.key, where]).encode()).hexdigest()[:16]
+        methods.append(InspectedMethod(key, f"{cell.dataset} k={cell.k} {column.label}", params, metrics))
+    return methods

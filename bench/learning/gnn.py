@@ -13,6 +13,7 @@ class GNN(Learner):
     """Takes augmenters of every kind; the engine that trains it is the caller's choice, not a setting."""
 
     network = True
+    trained = True
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

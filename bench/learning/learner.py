@@ -28,9 +28,12 @@ class Learner(ABC):
 
     `network`: whether it is built from a backbone and a readout. Such a learner is given `engine`, which trains them;
     a learner of another kind is given nothing.
+    `trained`: whether it takes steps as the cell's training says (epochs, learning rate), so that a search of settings
+    includes these.
     """
 
     network: ClassVar[bool] = False
+    trained: ClassVar[bool] = False
 
     @classmethod
     def refuses(
@@ -64,13 +67,21 @@ def create_learner(choice: str | Choice, engine: Engine) -> Learner:
 def predictions(predictor: Predictor, graphs: Sequence[Data], num_classes: int) -> Tensor:
     """What a predictor says of graphs; it is given copies without their labels, and its answer is checked."""
     rows = predictor.probabilities([unlabeled(graph) for graph in graphs])
-    if rows.shape != (len(graphs), num_classes):
-        raise ValueError(
-            f"probabilities has shape {list(rows.shape)} for {len(graphs)} graphs and {num_classes} classes; "
+    wrong = not_distributions(rows, len(graphs), num_classes)
+    if wrong:
+        raise ValueError(wrong)
+    return rows
+
+
+def not_distributions(rows: Tensor, count: int, num_classes: int) -> str | None:
+    """What is wrong with the probabilities of so many graphs, if anything."""
+    if rows.shape != (count, num_classes):
+        return (
+            f"probabilities has shape {list(rows.shape)} for {count} graphs and {num_classes} classes; "
             "return one row per graph and one column per class"
         )
     wrong = ~rows.isfinite().all(dim=1) | (rows < 0).any(dim=1) | ((rows.sum(dim=1) - 1).abs() > TOLERANCE)
     if bool(wrong.any()):
         row = int(torch.nonzero(wrong)[0])
-        raise ValueError(f"the probabilities of graph {row} are {rows[row].tolist()}; they must be a distribution")
-    return rows
+        return f"the probabilities of graph {row} are {rows[row].tolist()}; they must be a distribution"
+    return None

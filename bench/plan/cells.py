@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,11 @@ from bench.protocol.training import Training
 from bench.registry import Choice, UserError
 
 PARTS = ("learner", "augmenter", "backbone", "readout")  # the plug-ins of a cell
+TUNED_ON = {  # what the settings of a tuned cell were chosen on
+    "nested": "settings chosen for each fold on its own training and validation graphs",
+    "pooled": "settings chosen on all folds together: other folds' parts contain this fold's test graphs",
+}
+_TUNED_ONLY = ("tuned_from", "tuned_how", "by_fold")
 
 
 @dataclass(frozen=True, order=True)
@@ -41,7 +46,9 @@ class Cell:
     training: Training
     versions: Mapping[str, Any]
     tuned: bool = False
-    tuned_from: Mapping[str, str] | None = None  # labels of augmenter and backbone before tuning: the row of a table
+    tuned_from: Mapping[str, str] | None = None  # labels before tuning of what names its row
+    tuned_how: str | None = None  # a key of TUNED_ON
+    by_fold: Mapping[str, Mapping[str, Any]] | None = None  # of a nested one: what each fold changes, see `at`
 
     def __post_init__(self) -> None:
         if self.k < 1:
@@ -68,23 +75,34 @@ class Cell:
         choice: Choice | None = getattr(self, part)
         return "" if choice is None else choice.label
 
+    def at(self, fold: int) -> Cell:
+        """The cell as one fold trains it: with the fold's own plug-ins and training, where those were tuned by fold."""
+        if self.by_fold is None:
+            return self
+        if str(fold) not in self.by_fold:
+            raise UserError(f"'{self.label}' has no tuned settings for fold {fold}; run bench tune with more --folds")
+        changes: dict[str, Any] = {
+            part: Choice(**choice) for part, choice in self.by_fold[str(fold)].items() if part != "training"
+        }
+        training = replace(self.training, **self.by_fold[str(fold)].get("training", {}))
+        return replace(self, **changes, training=training, by_fold=None)
+
     def to_json(self) -> dict[str, Any]:
         facts = {field.name: getattr(self, field.name) for field in fields(self)}
         for part in PARTS:
             facts[part] = None if facts[part] is None else _plain(facts[part])
         facts["training"] = asdict(self.training)
         facts["versions"] = dict(self.versions)
-        if self.tuned_from is None:  # keys of cells that were not tuned know nothing of it
-            del facts["tuned_from"]
-        else:
-            facts["tuned_from"] = dict(self.tuned_from)
+        for name in _TUNED_ONLY:  # keys of cells that were not tuned know nothing of it
+            if facts[name] is None:
+                del facts[name]
         return facts
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Cell:
         """The cell that `to_json` wrote; other keys of a ledger line are passed over."""
-        known = {field.name: facts[field.name] for field in fields(cls) if not field.name.startswith("tuned")}
-        known |= {"tuned": facts.get("tuned", False), "tuned_from": facts.get("tuned_from")}
+        tuning = {"tuned": facts.get("tuned", False), **{name: facts.get(name) for name in _TUNED_ONLY}}
+        known = {field.name: facts[field.name] for field in fields(cls) if field.name not in tuning} | tuning
         for part in PARTS:
             known[part] = None if known[part] is None else Choice(**known[part])
         return cls(**{**known, "training": Training(**known["training"])})

@@ -49,7 +49,7 @@ class Seconds:
         At least a tenth of the plain average, should noise swallow the difference.
         """
         average = cls.of(long, more)
-        difference = (long.seconds["train"] - short.seconds["train"]) / (more - epochs)
+        difference = (long.seconds.get("train", 0.0) - short.seconds.get("train", 0.0)) / (more - epochs)
         epoch = min(max(difference, average.epoch / 10), average.epoch)
         return cls(average.total(more) - epoch * more, epoch)
 

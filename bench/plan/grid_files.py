@@ -14,6 +14,7 @@ from typing import Any
 
 from augmenters import AUGMENTERS
 from bench.datasets import resolve_dataset
+from bench.learning import LEARNERS
 from bench.plan.grids import Grid, product
 from bench.plan.plugin_cache import Resolver
 from bench.protocol.features import FEATURES
@@ -22,7 +23,7 @@ from bench.registry import UserError, show, unknown
 from models import BACKBONES, READOUTS
 from tables.specs import Coordinate
 
-AXES = {"datasets": str, "augmenters": str, "k": int, "backbones": str, "readouts": str}
+AXES = {"datasets": str, "augmenters": str, "k": int, "backbones": str, "readouts": str, "learners": str}
 LARGEST_FILE = 2**24  # bytes
 MOST_CELLS = 1_000_000
 SINGLE = {"name": str, "features": str, "splits": str, "folds": int, "repeats": int, "preset": str}
@@ -56,6 +57,7 @@ class _Reader:
             "augmenters": lambda value: self.resolver.resolve(AUGMENTERS, value),
             "backbones": lambda value: self.resolver.resolve(BACKBONES, value),
             "readouts": lambda value: self.resolver.resolve(READOUTS, value),
+            "learners": lambda value: self.resolver.resolve(LEARNERS, value),
             "k": _check_k,
             "name": _check_name,
             "preset": preset,

@@ -9,10 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from bench.datasets.paths import data_root
+from bench.learning import LEARNERS
+from bench.plan.plugin_cache import Resolver
 from bench.registry import UserError, unknown
 from tables.specs import NAMES, Coordinate, coordinates
 
 FOLDS, REPEATS = 10, 3
+NETWORK = "gnn"  # the learner where none is named
+AXES = {  # of a grid, and the part of a coordinate that each varies
+    "datasets": "dataset",
+    "augmenters": "augmenter",
+    "k": "k",
+    "backbones": "backbone",
+    "readouts": "readout",
+    "learners": "learner",
+}
 QUICK_METHODS = (
     "none",
     "duplicate",
@@ -60,10 +71,23 @@ def product(
     k: Sequence[int] = (10,),
     backbones: Sequence[str] = ("gcn",),
     readouts: Sequence[str] = ("mean",),
+    learners: Sequence[str] = (NETWORK,),
 ) -> tuple[Coordinate, ...]:
-    """All combinations of the axes."""
-    order = itertools.product(datasets, k, backbones, readouts, augmenters)
-    return tuple(dict.fromkeys(Coordinate(d, n, a, b, r) for d, n, b, r, a in order))
+    """All combinations of the axes; backbones and readouts are for learners that are built from them."""
+    models = [place for learner in learners for place in _models(learner, backbones, readouts)]
+    order = itertools.product(datasets, k, models, augmenters)
+    return tuple(dict.fromkeys(Coordinate(d, n, a, *model) for d, n, model, a in order))
+
+
+def _models(learner: str, backbones: Sequence[str], readouts: Sequence[str]) -> list[tuple[str, str, str]]:
+    if not has_network(learner):
+        return [("", "", learner)]
+    return [(backbone, readout, learner) for backbone, readout in itertools.product(backbones, readouts)]
+
+
+def has_network(learner: str) -> bool:
+    """Whether a learner is built from a backbone and a readout."""
+    return learner == NETWORK or Resolver().resolve(LEARNERS, learner).flags["network"]
 
 
 def named_grid(name: str, data: Path | None = None) -> Grid:
@@ -81,17 +105,16 @@ def named_grid(name: str, data: Path | None = None) -> Grid:
 
 def narrowed(grid: Grid, axes: Mapping[str, Sequence[Any]]) -> Grid:
     """Only the cells whose axes have one of the given values; a value that the grid lacks is a mistake."""
-    names = {"datasets": "dataset", "augmenters": "augmenter", "k": "k", "backbones": "backbone", "readouts": "readout"}
     cells: Iterable[Coordinate] = grid.cells
     for axis, wanted in axes.items():
         if not wanted:
             continue
-        present = {getattr(cell, names[axis]) for cell in grid.cells}
+        present = {getattr(cell, AXES[axis]) for cell in grid.cells}
         for value in wanted:
             if value not in present:
-                known = ", ".join(str(p) for p in sorted(present))
-                raise UserError(f"the grid {grid.name} has no {names[axis]} {value}; it has: {known}")
-        cells = [cell for cell in cells if getattr(cell, names[axis]) in wanted]
+                known = ", ".join(str(p) for p in sorted(present) if p != "")
+                raise UserError(f"the grid {grid.name} has no {AXES[axis]} {value}; it has: {known}")
+        cells = [cell for cell in cells if getattr(cell, AXES[axis]) in wanted]
     kept = tuple(cells)
     if not kept:
         raise UserError(f"no cell of the grid {grid.name} has all of these axes together; name fewer")

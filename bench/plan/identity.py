@@ -5,11 +5,13 @@ A cell's key is a hash of its resolved settings, of the labels that name its see
 
 from __future__ import annotations
 
+import sys
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from augmenters import AUGMENTERS
+from augmenters.composition import part_names
 from bench.learning import LEARNERS
 from bench.plan.cells import Cell
 from bench.registry import Registry, UserError
@@ -24,6 +26,7 @@ NO_ENGINE = "none"  # of a learner that is not a network
 # training is chaotic, so other digits are other accuracies, and the two must not stand in one cell.
 ENGINE_VERSIONS = {"fast": 1, "reference": 1}
 
+_SEEN: dict[str, str] = {}  # what the sources of each plug-in said when this process first looked
 REGISTRIES = {"learner": LEARNERS, "augmenter": AUGMENTERS, "backbone": BACKBONES, "readout": READOUTS}
 
 
@@ -50,6 +53,8 @@ def plugin_version(registry: Registry, name: str) -> int | str:
 
     A test holds the numbers of built-ins: their digits cannot change without it.
     """
+    if registry is AUGMENTERS and len(parts := part_names(name)) > 1:
+        return "+".join(f"{part}={plugin_version(registry, part)}" for part in parts)
     entry = registry.entry(name)
     if entry.origin == "built in" and isinstance(entry.target, str):
         return entry.version
@@ -60,6 +65,13 @@ def plugin_version(registry: Registry, name: str) -> int | str:
             f"the source of {registry.kind} '{name}' ({module}) cannot be found, so nobody could tell whether it "
             "changes; put the class in a file"
         )
+    if _SEEN.setdefault(module, code) != code:
+        if module in sys.modules:  # what runs is the old code; the file says something else by now
+            raise UserError(
+                f"the source of {registry.kind} '{name}' ({module}) was edited after it was imported; "
+                "start Python again, so that the numbers are those of the code as it is"
+            )
+        _SEEN[module] = code
     bases = ",".join(f"{one}={number}" for one, number in sorted(_built_ins(module).items()))
     own = "path" if entry.origin == "path" else str(entry.version)
     return f"{own}+{code}" + (f"({bases})" if bases else "")

@@ -46,6 +46,7 @@ class Plan:
     grid: Grid
     cells: tuple[Cell, ...]
     skipped: tuple[Skipped, ...]
+    handed_over: Mapping[str, str] = field(default_factory=dict)  # keys that the reference engine runs, and why
 
     @property
     def trials(self) -> list[Trial]:
@@ -97,11 +98,14 @@ class Planner:
         training = preset(grid.preset).with_settings(grid.training)
         cells: dict[str, Cell] = {}
         skipped: list[Skipped] = []
+        slow: dict[str, str] = {}
         for coordinate in grid.cells:
             reason = self.obstacle(coordinate)
             if reason is None:
                 cell = self.cell(coordinate, training, grid.features, grid.splits)
                 cells[cell.key] = cell
+                if cell.versions["engine"] not in (self.engine, NO_ENGINE):
+                    slow[cell.key] = self.not_fast(coordinate, training) or ""
             elif skip_unavailable:
                 skipped.append(Skipped(coordinate, reason))
             else:
@@ -109,7 +113,7 @@ class Planner:
         self.resolver.save()
         if not cells:
             raise UserError(f"no cell of the grid {grid.name} can run: {skipped[0].reason}")
-        return Plan(grid, tuple(cells.values()), tuple(skipped))
+        return Plan(grid, tuple(cells.values()), tuple(skipped), slow)
 
     def obstacle(self, at: Coordinate) -> str | None:
         """Why a cell cannot run here, if it cannot."""
@@ -125,9 +129,9 @@ class Planner:
                 f"{at.dataset} is not in the data root {self.data_root}; run `bench data fetch {at.dataset}` "
                 f"or `bench data import PATH` with a copy of it"
             )
-        if network and not self.resolver.resolve(BACKBONES, at.backbone).flags["reads_edge_weight"]:
-            if is_weighted(at.dataset, self.data_root):
-                return f"{at.dataset} has edge weights, which {at.backbone} does not read; use gcn, gin or sage"
+        reads_weights = not network or self.resolver.resolve(BACKBONES, at.backbone).flags["reads_edge_weight"]
+        if not reads_weights and is_weighted(at.dataset, self.data_root):
+            return f"{at.dataset} has edge weights, which {at.backbone} does not read; use gcn, gin or sage"
         refusal = self.resolver.refusal(learner.choice.name, augmenter, backbone, readout)
         return refusal and f"{at.augmenter} with {at.backbone if network else learner.choice}: {refusal}"
 
@@ -164,9 +168,16 @@ class Planner:
         """The engine that will run a cell, which need not be the one that was asked for."""
         if not self._network(at):
             return NO_ENGINE
-        if self.engine == "fast" and (device_kind(self.device) != "cpu" or training.select != "last"):
-            return "reference"
-        return self.engine
+        return "reference" if self.engine == "fast" and self.not_fast(at, training) else self.engine
+
+    def not_fast(self, at: Coordinate, training: Training) -> str | None:
+        """Why the fast engine hands a cell over to the reference, None if it does not."""
+        if device_kind(self.device) != "cpu":
+            return f"device {self.device}"
+        if training.select != "last":
+            return f"select={training.select}"
+        specs = ((AUGMENTERS, at.augmenter), (BACKBONES, at.backbone), (READOUTS, at.readout))
+        return self.resolver.engine_obstacle(*(self.resolver.resolve(*spec).choice for spec in specs))
 
     def _place(self, dataset: str, features: str, splits: str) -> _Place:
         key = (dataset, features, splits)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from augmenters import AUGMENTERS
+from augmenters.composition import part_names
 from bench.learning import LEARNERS
 from bench.registry import Choice, Registry
 from bench.sources import ROOMS, module_stamp, source_stamp
+from bench.temporary import replacing
 from models import BACKBONES, READOUTS
 
 FLAGS = ("network", "reads_edge_weight")  # what a plan asks of learners and backbones without importing them
@@ -68,15 +68,16 @@ class Resolver:
         parts = ((LEARNERS, learner), (AUGMENTERS, augmenter), (BACKBONES, backbone), (READOUTS, readout))
         return self._answer("refuses", parts, lambda chosen, *others: chosen.refuses(*others))
 
-    def engine_obstacle(self, augmenter: str, backbone: str, readout: str) -> str | None:
+    def engine_obstacle(self, augmenter: Choice, backbone: Choice, readout: Choice) -> str | None:
         """Why the fast engine would hand a combination over to the reference, None if it takes it."""
 
-        def ask(*classes: Any) -> str | None:
-            from bench.learning.fast.engine import fast_obstacle  # type: ignore[attr-defined]
+        def ask(layers: type, pooling: type, method: type) -> str | None:
+            from bench.learning.fast.engine import fast_obstacle
 
-            return cast(str | None, fast_obstacle(*classes))
+            return fast_obstacle(layers, pooling, method, backbone.settings)
 
-        return self._answer("fast", ((BACKBONES, backbone), (READOUTS, readout), (AUGMENTERS, augmenter)), ask)
+        parts = ((BACKBONES, backbone.name), (READOUTS, readout.name), (AUGMENTERS, augmenter.name))
+        return self._answer(f"fast {backbone.label}", parts, ask)
 
     def _answer(self, question: str, parts: Sequence[Part], ask: Callable[..., str | None]) -> str | None:
         """What the classes of some plug-ins say together; kept like what `resolve` finds."""
@@ -104,10 +105,8 @@ class Resolver:
             return
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=".plugins")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump({**_read(self.file), **self._new}, file)
-            os.replace(name, self.file)
+            with replacing(self.file) as part:
+                part.write_text(json.dumps({**_read(self.file), **self._new}), encoding="utf-8")
             self._new = {}
         except OSError:
             return
@@ -131,6 +130,9 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _stamp(registry: Registry, name: str) -> str | None:
     """The state of the code behind a name; nothing for a class that was registered in this very process."""
+    if registry is AUGMENTERS and len(parts := part_names(name)) > 1:
+        stamps = [_stamp(registry, part) for part in parts]
+        return None if None in stamps else " ".join(map(str, stamps))
     target = registry.entry(name).target
     if not isinstance(target, str):
         return None

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from bench.datasets.fingerprints import known_fingerprint
 from bench.plan.cells import Cell
-from bench.plan.identity import stale_parts
+from bench.plan.identity import REGISTRIES, stale_parts
 from bench.plan.planner import Planner
+from bench.protocol.splits import splits_fingerprint
 from bench.registry import UserError
 from tables.specs import Coordinate
 
@@ -30,7 +31,19 @@ class Here:
         then, now = cell.versions.get("dataset"), self._data_version(cell.dataset)
         if now is not None and then != now:
             parts["dataset"] = (then, now)
+        folds = self._folds(cell.dataset, cell.splits)
+        if folds is not None and cell.versions.get("splits") != folds:
+            parts["splits"] = (cell.versions.get("splits"), folds)
         return parts
+
+    def _folds(self, dataset: str, family: str) -> str | None:
+        key = f"{dataset} {family}"
+        if key not in self._data:
+            try:
+                self._data[key] = splits_fingerprint(dataset, family, self.data_root)
+            except UserError:  # splits that are not here
+                self._data[key] = None
+        return self._data[key]
 
     def _data_version(self, dataset: str) -> str | None:
         if dataset not in self._data:
@@ -50,7 +63,16 @@ def made_today(cell: Cell, root: Path) -> Cell:
     if obstacle:
         raise UserError(obstacle)
     made = planner.cell(at, cell.training, cell.features, cell.splits)
-    return replace(made, tuned=cell.tuned, tuned_from=cell.tuned_from)
+    by_fold = cell.by_fold and {fold: _fold_today(changes, planner) for fold, changes in cell.by_fold.items()}
+    return replace(made, tuned=cell.tuned, tuned_from=cell.tuned_from, tuned_how=cell.tuned_how, by_fold=by_fold)
+
+
+def _fold_today(changes: Mapping[str, Any], planner: Planner) -> dict[str, Any]:
+    """What a tuned cell's fold changes, resolved from its labels here and now."""
+    return {
+        part: held if part == "training" else asdict(planner.resolver.resolve(REGISTRIES[part], held["label"]).choice)
+        for part, held in changes.items()
+    }
 
 
 def nearest_cell(cells: Mapping[str, Cell], key: str) -> tuple[str, Differences] | None:

@@ -13,6 +13,7 @@ from bench.seeding import shuffled
 from bench.warn_once import warn_once
 
 Indices = npt.NDArray[np.int64]
+HIDDEN = -1  # stands for the label of a graph that whoever draws must not know
 
 
 def labelled_graphs(labels: npt.ArrayLike, train: Sequence[int] | Indices, k: int, seeds: TrialSeeds) -> Indices:
@@ -34,7 +35,7 @@ def _per_class(labels: npt.ArrayLike, part: Sequence[int] | Indices, k: int, see
     every = np.asarray(labels)
     candidates = np.asarray(part, dtype=np.int64)
     drawn: list[int] = []
-    for label in np.unique(every).tolist():
+    for label in np.unique(every[every != HIDDEN]).tolist():
         members = candidates[every[candidates] == label].tolist()
         if len(members) < k:
             warn_once(f"{where}: class {label} has {len(members)} of the {k} graphs asked for; all of them are taken")

@@ -6,6 +6,17 @@ from dataclasses import dataclass
 
 from bench.seeding import seed_from
 
+WEIGHTLESS = ("dropout",)  # settings of a backbone that no weight hangs on, by name
+
+
+def weights_name(backbone: str) -> str:
+    """A backbone's label without what no weight hangs on: networks of one name have the same first weights."""
+    name, _, settings = backbone.rpartition(":")
+    if "=" not in settings:
+        return backbone
+    kept = [item for item in settings.split(",") if item.partition("=")[0] not in WEIGHTLESS]
+    return f"{name}:{','.join(kept)}" if kept else name
+
 
 @dataclass(frozen=True)
 class TrialSeeds:
@@ -30,12 +41,12 @@ class TrialSeeds:
         return self._seed("validation")
 
     def init(self, backbone: str, readout: str) -> int:
-        """The classifier's first weights: the same for every augmenter."""
-        return self._seed("init", backbone, readout)
+        """The classifier's first weights: the same for every augmenter, and for every dropout."""
+        return self._seed("init", weights_name(backbone), readout)
 
     def pretrain(self, backbone: str, readout: str) -> int:
         """The first weights of a classifier that an augmenter trains for itself: never those of `init`."""
-        return self._seed("pretrain", backbone, readout)
+        return self._seed("pretrain", weights_name(backbone), readout)
 
     def augmenter(self, backbone: str, readout: str, augmenter: str) -> int:
         """The augmenter's own stream; `augmenter` is its label, settings included."""

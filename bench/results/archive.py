@@ -7,7 +7,6 @@ the ledger's own line (`cell_record`), so that nothing is lost and a published f
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from bench.registry import UserError
 from bench.results.frame import NESTED, flat_cell, flat_trial, planned_trials, refuse_undescribed
 from bench.results.ledger import LedgerState
 from bench.results.records import CellRecord, Flaw, Record, TrialRecord, parse
+from bench.temporary import replacing
 
 if TYPE_CHECKING:
     import pyarrow
@@ -44,14 +44,10 @@ def write_archive(records: Iterable[Record], path: Path) -> None:
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise UserError(f"the trials do not fit into one table ({error}); a column needs values of one kind") from error
     table = table.replace_schema_metadata({_METADATA: json.dumps(rest).encode()})
-    part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
+        with replacing(path) as part:
             pq.write_table(table, part, compression="zstd", compression_level=19)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}; choose another place") from error
 
@@ -60,12 +56,12 @@ def _rows(state: LedgerState) -> Iterator[dict[str, Any]]:
     planned = planned_trials(state)
     for key, cell in state.cells.items():
         line = json.dumps(CellRecord(key, cell).to_json(), separators=(",", ":"))
-        facts = {**flat_cell(cell), "cell_record": line}
+        by_fold = {fold: flat_cell(cell, fold) for fold, _ in planned.get(key, ())}
         found = {(trial.fold, trial.repeat): record for trial, record in state.trials.get(key, {}).items()}
         for fold, repeat in sorted(planned.get(key, ())):
             record = found.get((fold, repeat))
             pending = {"cell": key, "fold": fold, "repeat": repeat, "status": "pending"}
-            yield {**(pending if record is None else _row(record)), **facts}
+            yield {**(pending if record is None else _row(record)), **by_fold[fold], "cell_record": line}
 
 
 def _row(record: TrialRecord) -> dict[str, Any]:

@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bench.plan.cells import PARTS, Cell
+from bench.plan.cells import PARTS, TUNED_ON, Cell
+from bench.protocol.seeds import weights_name
 from bench.registry import UserError
 from bench.results.ledger import LedgerState
 from bench.results.records import SCORES, Record, TrialRecord, parse
 
+BY_FOLD = "by fold"
+TUNING = ("tuned", "tuned_from", "tuned_how", "tuned_on")
 NESTED = ("seconds", "generated", "predicted")  # groups of figures of a trial: columns such as `seconds.train`
 
 
@@ -50,7 +53,7 @@ class Results:
         for name in ("cell", "fold", "repeat", "status", "reason", *SCORES, "seconds.augment", "seconds.train"):
             if name not in trials:  # every reader counts on these, even when no trial has filled them
                 trials[name] = float("nan") if name in SCORES or name.startswith("seconds") else None
-        for name in ("dataset", "features", "splits", "k", *PARTS, "tuned", "tuned_from", "training.preset"):
+        for name in ("dataset", "features", "splits", "k", *PARTS, *TUNING, "weights", "training.preset"):
             if name not in cells:
                 cells[name] = None
         return cls(
@@ -111,8 +114,18 @@ def planned_trials(state: LedgerState) -> dict[str, set[tuple[int, int]]]:
     return planned
 
 
-def flat_cell(cell: Cell) -> dict[str, Any]:
-    """A cell in one level; a plug-in is its label, with its name and settings in columns of their own."""
+def flat_cell(cell: Cell, fold: int | None = None) -> dict[str, Any]:
+    """A cell in one level; a plug-in is its label, with its name and settings in columns of their own.
+
+    What was tuned fold by fold is that fold's; without a fold, columns in which the folds differ say so.
+    """
+    if fold is None and cell.by_fold:
+        rows = [flat_cell(cell, int(one)) for one in cell.by_fold]
+        same = {name: value for name, value in rows[0].items() if all(row[name] == value for row in rows)}
+        labels = {part: cell.part_label(part) for part in PARTS}
+        return {name: same.get(name, BY_FOLD) for name in rows[0]} | labels
+    if fold is not None and str(fold) in (cell.by_fold or {}):
+        cell = cell.at(fold)
     flat: dict[str, Any] = {name: getattr(cell, name) for name in ("dataset", "features", "splits", "k")}
     for part in PARTS:
         choice = getattr(cell, part)
@@ -121,7 +134,11 @@ def flat_cell(cell: Cell) -> dict[str, Any]:
         flat[f"{part}.settings"] = json.dumps({} if choice is None else dict(choice.settings), sort_keys=True)
     flat["tuned"] = cell.tuned
     base = cell.tuned_from or {}
-    flat["tuned_from"], flat["backbone.tuned_from"] = base.get("augmenter"), base.get("backbone")
+    flat["tuned_from"] = base.get("augmenter")
+    flat |= {f"{part}.tuned_from": base.get(part) for part in ("backbone", "learner")}
+    flat["tuned_how"] = cell.tuned_how or ("pooled" if cell.tuned else None)
+    flat["tuned_on"] = TUNED_ON.get(str(flat["tuned_how"]))
+    flat["weights"] = f"{weights_name(flat['backbone'])} {flat['readout']}"  # the first weights depend on these
     facts = cell.to_json()
     for group in ("training", "versions"):
         flat |= {f"{group}.{name}": value for name, value in facts[group].items()}

@@ -14,7 +14,7 @@ from functools import lru_cache
 from sys import intern
 from typing import TYPE_CHECKING, Any, Literal
 
-from bench.plan.cells import Cell, Trial
+from bench.plan.cells import PARTS, TUNED_ON, Cell, Trial
 from bench.protocol.training import Training
 from bench.registry import Setting, UserError, signature_settings
 
@@ -196,6 +196,8 @@ def _cell(raw: Mapping[str, Any]) -> CellRecord:
     _demand_training(raw["training"])
     _demand_if_there(raw, _is_flag, "tuned")
     _demand_if_there(raw, _are_texts, "tuned_from")
+    _demand_if_there(raw, TUNED_ON.__contains__, "tuned_how")
+    _demand_if_there(raw, _is_by_fold, "by_fold")
     cell = Cell.from_json({"backbone": None, "readout": None, **raw})
     if cell.key != raw["key"]:
         raise Flaw(f"its key is {_short(raw['key'])}, and what it says has the key {cell.key}")
@@ -336,6 +338,17 @@ def _is_choice(value: Any) -> bool:
     if type(value) is not dict or value.keys() != {"name", "settings", "label"}:
         return False
     return _is_text(value["name"]) and _is_text(value["label"]) and _is_flat(value["settings"])
+
+
+def _is_by_fold(value: Any) -> bool:
+    """By the number of a fold: the plug-ins it changes, and the settings of training."""
+    return type(value) is dict and all(
+        fold.isdecimal()
+        and type(changes) is dict
+        and changes.keys() <= {*PARTS, "training"}
+        and all(_is_flat(held) if part == "training" else _is_choice(held) for part, held in changes.items())
+        for fold, changes in value.items()
+    )
 
 
 def _is_skip(value: Any) -> bool:

@@ -6,38 +6,26 @@ import csv
 import hashlib
 import io
 import json
-import logging
-import os
-import shutil
-import socket
-import tempfile
 import time
-from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-from bench.plan.cells import PARTS, Cell
+from bench.plan.cells import PARTS, TUNED_ON, Cell
 from bench.registry import UserError
 from bench.results.ledger import LedgerState, read_state
 from bench.results.records import SCORES, TrialRecord
 from bench.results.summary import accuracies_of, cell_metrics, mean_curve, ordered_trials
 from bench.results.workspace import Workspace
-
-# Set before MLflow is imported: it reports nothing home, and a server that is down is noticed in seconds, not minutes.
-os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
-os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
-os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
-os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
-os.environ.setdefault("MLFLOW_ENABLE_ASYNC_LOGGING", "false")
-os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+from bench.temporary import scratch_folder
+from bench.tracking.store import SQLITE, StoreFailure, first_line, open_store, told_by_the_store
+from bench.warn_once import warn_once
 
 CELL_TAG = "augbench.cell"
 DIGEST_TAG = "augbench.digest"
-SQLITE = "sqlite:///"
-REACH_SECONDS = 5
 # Beside these, a trial's seconds and its figures of generated graphs are columns of its CSV.
 TRIAL_COLUMNS = ("fold", "repeat", "status", *SCORES, "loss", "labels", "engine", "finished")
 
@@ -46,29 +34,16 @@ class Mirror:
     """Writes cells to one MLflow tracking store."""
 
     def __init__(self, uri: str, artifacts: Path) -> None:
-        from mlflow import MlflowClient
-        from mlflow.exceptions import MlflowException
-
-        # MLflow tells of every step of making its tables, through a logger that is set up when it is first used.
-        logging.getLogger("alembic").setLevel(logging.WARNING)
         self.uri, self.artifacts = uri, artifacts
         self._experiments: dict[str, str] = {}
         # By experiment and cell: the id of each run, and its digest if it is complete. Asked for once, then kept up.
         self._runs: dict[str, dict[str, list[tuple[str, str | None]]]] = {}
         try:
-            _reach(uri)
-            if uri.startswith(SQLITE):
-                _make_store(Path(uri.removeprefix(SQLITE)))
-            self.client = MlflowClient(tracking_uri=uri)
-            self.client.search_experiments(max_results=1)
-        except (MlflowException, OSError, ValueError) as error:
-            reason = str(error).splitlines()[0]
-            remedy = (
-                "make room for it or choose another --workspace"
-                if uri.startswith(SQLITE)
-                else ("start that server, or leave --tracking-uri out")
-            )
-            raise UserError(f"the tracking store {uri} cannot be used: {reason}; {remedy}") from error
+            self.client = open_store(uri)
+        except (StoreFailure, ValueError) as error:
+            local = "make room for it or choose another --workspace"
+            remedy = local if uri.startswith(SQLITE) else "start that server, or leave --tracking-uri out"
+            raise UserError(f"the tracking store {uri} cannot be used: {first_line(error)}; {remedy}") from error
 
     def experiment(self, grid: str) -> str:
         """The id of a grid's experiment, made when it is not there."""
@@ -87,23 +62,22 @@ class Mirror:
 
     def write_cell(self, grid: str, cell: Cell, state: LedgerState) -> bool:
         """Mirror one cell as it stands; False when the store has just this already."""
-        trials = ordered_trials(state, cell.key)
-        digest = _digest(cell, trials)
-        experiment = self.experiment(grid)
-        found = self._known_runs(experiment)
-        fitting = [run for run in found.get(cell.key, []) if run[1] == digest]
-        for run in found.get(cell.key, []):
-            if run not in fitting[:1]:
-                self.client.delete_run(run[0])
-        found[cell.key] = fitting[:1]
-        if fitting:
-            return False
-        tags = {CELL_TAG: cell.key, DIGEST_TAG: digest, **_origin_tags(trials, state)}
-        start, end = _span(trials)
-        run_id = self.client.create_run(experiment, start, tags, run_name=cell.label).info.run_id
-        self._log(run_id, cell, trials, state)
-        self.client.set_terminated(run_id, "FINISHED", end)
-        found[cell.key] = [(run_id, digest)]
+        shown = _Shown.of(cell, ordered_trials(state, cell.key), state)
+        with told_by_the_store():
+            experiment = self.experiment(grid)
+            found = self._known_runs(experiment)
+            fitting = [run for run in found.get(cell.key, []) if run[1] == shown.digest]
+            for run in found.get(cell.key, []):
+                if run not in fitting[:1]:
+                    self.client.delete_run(run[0])
+            found[cell.key] = fitting[:1]
+            if fitting:
+                return False
+            tags = {CELL_TAG: cell.key, DIGEST_TAG: shown.digest, **shown.tags}
+            run_id = self.client.create_run(experiment, shown.start, tags, run_name=cell.label).info.run_id
+            self._log(run_id, shown)
+            self.client.set_terminated(run_id, "FINISHED", shown.end)
+            found[cell.key] = [(run_id, shown.digest)]
         return True
 
     def _known_runs(self, experiment: str) -> dict[str, list[tuple[str, str | None]]]:
@@ -120,19 +94,40 @@ class Mirror:
             self._runs[experiment] = by_cell
         return self._runs[experiment]
 
-    def _log(self, run_id: str, cell: Cell, trials: list[TrialRecord], state: LedgerState) -> None:
+    def _log(self, run_id: str, shown: _Shown) -> None:
         from mlflow.entities import Metric, Param
 
         now = int(time.time() * 1000)
-        metrics = [Metric(name, value, now, 0) for name, value in cell_metrics(trials).items()]
-        done = [trial for trial in trials if trial.done]
-        metrics += [Metric("trial_accuracy", value, now, step) for step, value in enumerate(accuracies_of(done))]
-        curve = mean_curve(done)
-        metrics += [Metric("train_loss", loss, now, epoch) for epoch, loss in curve]
-        params = [Param(name, str(value)) for name, value in _params(cell).items()]
+        metrics = [Metric(name, value, now, step) for name, value, step in shown.metrics]
+        params = [Param(name, str(value)) for name, value in shown.params.items()]
         self.client.log_batch(run_id, metrics=metrics[:900], params=params)  # MLflow takes 1000 things at once
         for start in range(900, len(metrics), 900):
             self.client.log_batch(run_id, metrics=metrics[start : start + 900])
+        with scratch_folder("augbench") as folder:
+            for name, text in shown.documents.items():
+                (folder / name).write_text(text, encoding="utf-8")
+            self.client.log_artifacts(run_id, str(folder))
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """All that a run of MLflow says of a cell, worked out before the store is touched."""
+
+    digest: str
+    start: int
+    end: int
+    tags: Mapping[str, str]
+    params: Mapping[str, Any]
+    metrics: Sequence[tuple[str, float, int]]
+    documents: Mapping[str, str]
+
+    @classmethod
+    def of(cls, cell: Cell, trials: list[TrialRecord], state: LedgerState) -> _Shown:
+        done = [trial for trial in trials if trial.done]
+        curve = mean_curve(done)
+        metrics = [(name, value, 0) for name, value in cell_metrics(trials).items()]
+        metrics += [("trial_accuracy", value, step) for step, value in enumerate(accuracies_of(done))]
+        metrics += [("train_loss", loss, epoch) for epoch, loss in curve]
         sources = {trial.provenance for trial in trials}
         origins = [origin.to_json() for key, origin in state.provenance.items() if key in sources]
         documents = {
@@ -141,10 +136,9 @@ class Mirror:
             "train_loss.csv": "epoch,loss\n" + "".join(f"{epoch},{loss}\n" for epoch, loss in curve),
             "provenance.json": json.dumps(origins, indent=2),
         }
-        with tempfile.TemporaryDirectory() as folder:
-            for name, text in documents.items():
-                (Path(folder) / name).write_text(text, encoding="utf-8")
-            self.client.log_artifacts(run_id, folder)
+        start, end = _span(trials)
+        tags = _origin_tags(trials, state)
+        return cls(_digest(cell, trials), start, end, tags, _params(cell), metrics, documents)
 
 
 def _complete_digest(run: Any) -> str | None:
@@ -153,7 +147,11 @@ def _complete_digest(run: Any) -> str | None:
 
 
 def _params(cell: Cell) -> Mapping[str, Any]:
-    """A cell by axis, flat, so that MLflow's table can sort and compare."""
+    """A cell by axis, flat, so that MLflow's table can sort and compare; `cell.json` has what differs by fold."""
+    if cell.by_fold:
+        first, *rest = (_params(cell.at(int(fold))) for fold in cell.by_fold)
+        same = {name: v if all(one[name] == v for one in rest) else "by fold" for name, v in first.items()}
+        return {**same, **{part: str(getattr(cell, part)) for part in ("augmenter", "backbone", "readout")}}
     parts: dict[str, Any] = {
         "dataset": cell.dataset,
         "k": cell.k,
@@ -168,6 +166,8 @@ def _params(cell: Cell) -> Mapping[str, Any]:
             parts.update({f"{part}.{name}": value for name, value in choice.settings.items()})
     facts = cell.to_json()
     parts.update({f"training.{name}": value for name, value in facts["training"].items()})
+    if cell.tuned:
+        parts["tuned_how"] = TUNED_ON[cell.tuned_how or "pooled"]
     parts.update({f"version.{name}": value for name, value in cell.versions.items()})
     return parts
 
@@ -209,59 +209,29 @@ def _origin_tags(trials: list[TrialRecord], state: LedgerState) -> dict[str, str
 
 def _span(trials: list[TrialRecord]) -> tuple[int, int]:
     """When a cell's trials were measured, in MLflow's milliseconds: a mirror that is made later shows it too."""
-    now = datetime.now(UTC)
-    ends = [(_time(trial.finished, now), sum(trial.seconds.values())) for trial in trials]
-    start = min((end - timedelta(seconds=seconds) for end, seconds in ends), default=now)
-    return int(start.timestamp() * 1000), int(max((end for end, _ in ends), default=now).timestamp() * 1000)
+    spans = [span for trial in trials if (span := _milliseconds(trial)) is not None]
+    now = int(time.time() * 1000)
+    return min((start for start, _ in spans), default=now), max((end for _, end in spans), default=now)
 
 
-def _time(text: str | None, unknown: datetime) -> datetime:
-    found = datetime.fromisoformat(text) if text else unknown
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-def _make_store(path: Path) -> None:
-    """A new SQLite store in one step: a kill while MLflow makes its tables would leave one that it then refuses.
-
-    Its many small commits wait for the disk each; in memory, where there is such a place, they need not.
-    """
-    from mlflow import MlflowClient
-
-    if path.exists():
-        return
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
-        MlflowClient(tracking_uri=f"{SQLITE}{folder}/mlflow.db").search_experiments(max_results=1)
-        half = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            shutil.copyfile(f"{folder}/mlflow.db", half)
-            _name_unless_taken(half, path)
-        finally:
-            half.unlink(missing_ok=True)
-
-
-def _name_unless_taken(half: Path, path: Path) -> None:
-    """Another process may have been quicker, and may be writing to its store: that one stays."""
+def _milliseconds(trial: TrialRecord) -> tuple[int, int] | None:
+    """None for a time that MLflow cannot hold: before 1970, or of a trial that does not say."""
+    if trial.finished is None:
+        return None
+    moment = datetime.fromisoformat(trial.finished)
     try:
-        os.link(half, path)
-    except FileExistsError:
-        return
-    except OSError:  # a file system without hard links
-        os.replace(half, path)
-
-
-def _reach(uri: str) -> None:
-    """A server that does not answer is known in seconds, whatever the retries of the client."""
-    place = urlsplit(uri)
-    if place.scheme in ("http", "https"):
-        port = place.port or (443 if place.scheme == "https" else 80)
-        socket.create_connection((place.hostname or "", port), REACH_SECONDS).close()
+        end = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    start = end - min(sum(trial.seconds.values()), end)
+    return (int(start * 1000), int(end * 1000)) if end > 0 else None
 
 
 def sync_mirror(workspace: Workspace, uri: str | None) -> tuple[int, int]:
-    """Write every cell of the ledger to its grids' experiments; how many were written and how many were up to date."""
-    from mlflow.exceptions import MlflowException
+    """Write every cell of the ledger to its grids' experiments; how many were written and how many were up to date.
 
+    Cells that the ledger does not describe are left out, with one warning.
+    """
     state = read_state(workspace.ledger)
     mirror = Mirror(uri or workspace.tracking_uri, workspace.artifacts)
     members = dict.fromkeys((plan.grid, key) for plan in state.plans for key in plan.cells)
@@ -270,10 +240,15 @@ def sync_mirror(workspace: Workspace, uri: str | None) -> tuple[int, int]:
         for grid, key in members:
             if key in state.trials and key in state.cells:
                 changed.append(mirror.write_cell(grid, state.cells[key], state))
-    except (MlflowException, OSError) as error:
-        reason = str(error).splitlines()[0][:200]
+    except StoreFailure as error:
         raise UserError(
-            f"the tracking store {mirror.uri} stopped answering ({reason}) after {sum(changed)} new cells; "
+            f"the tracking store {mirror.uri} stopped answering ({error}) after {sum(changed)} new cells; "
             "these are kept, run the same command again"
         ) from error
+    lost = state.undescribed()
+    if lost:
+        warn_once(
+            f"{len(lost)} cells in {workspace.ledger} are left out, because no line describes them; "
+            f"the first is {lost[0]}; restore that line from a copy"
+        )
     return sum(changed), len(changed) - sum(changed)

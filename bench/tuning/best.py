@@ -2,64 +2,117 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
 
-from bench.cli.tuning_status import studies_in
-from bench.plan.cells import Cell
+from bench.plan.cells import PARTS, Cell
 from bench.plan.planner import Plan
 from bench.registry import UserError
 from bench.tuning.space import with_values
 from bench.tuning.storage import Storage
 from bench.tuning.study import study_name
-from bench.tuning.summary import StudyFacts
+from bench.tuning.summary import StudyFacts, studies_in
 
-AXES = ("dataset", "k", "augmenter", "backbone", "readout")
+AXES = ("dataset", "k", *PARTS)
 PLACE = ("splits", "features")
+ALIKE = ("validation", "repeats", "folds")  # what every method of a plan has to be searched with
 # The engine and torch may be others: they change the last digits of a number, not which settings are good.
-DECIDING_VERSIONS = ("protocol", "augmenter", "backbone", "readout", "dataset")
+DECIDING_VERSIONS = ("protocol", *PARTS, "dataset")
 
 
-def tuned_plan(plan: Plan, storage: Storage) -> Plan:
+def tuned_plan(plan: Plan, storage: Storage, pooled: bool = False) -> Plan:
     """The same cells with their studies' best settings; a study that is not fit for it stops everything."""
-    known = studies_in(storage)
-    found = [study_for(cell, known, storage) for cell in plan.cells]
-    # Every method gets the same chance: the longest study of the plan sets what the others must have.
-    wanted = max(study.wanted for study in found)
-    for study in found:
+    how = "pooled" if pooled else "nested"
+    known = [study for study in studies_in(storage) if study.facts["how"] == how]
+    found = [studies_for(cell, plan.grid.folds, known, storage, how) for cell in plan.cells]
+    _check_same_chance([study for studies in found for study in studies])
+    made = pooled_cell if pooled else nested_cell
+    return replace(plan, cells=tuple(map(made, plan.cells, found)))
+
+
+def pooled_cell(cell: Cell, studies: Sequence[StudyFacts]) -> Cell:
+    """The cell with the best settings of a study over all folds."""
+    return replace(_with_best(cell, studies[0]), tuned=True, tuned_from=_row(cell), tuned_how="pooled")
+
+
+def nested_cell(cell: Cell, studies: Sequence[StudyFacts]) -> Cell:
+    """The cell with, for each fold, the best settings of that fold's own study."""
+    by_fold = {str(study.fold): _changes(cell, _with_best(cell, study)) for study in studies}
+    return replace(cell, tuned=True, tuned_from=_row(cell), tuned_how="nested", by_fold=by_fold)
+
+
+def _row(cell: Cell) -> dict[str, str]:
+    """The row of a table that the tuned cell belongs to."""
+    row = ("augmenter", "backbone" if cell.backbone else "learner")  # what it is known by
+    return {part: cell.part_label(part) for part in row}
+
+
+def _with_best(cell: Cell, study: StudyFacts) -> Cell:
+    if study.best is None:
+        raise UserError(f"the study '{study.name}' has no complete trial; `bench tune --status` says more")
+    return with_values(cell, {**study.facts["space"]["fixed"], **study.best.settings})
+
+
+def _changes(cell: Cell, tuned: Cell) -> dict[str, Any]:
+    """What a tuned cell has otherwise than the one it was made of: whole plug-ins, single settings of training."""
+    changes: dict[str, Any] = {p: asdict(getattr(tuned, p)) for p in PARTS if getattr(tuned, p) != getattr(cell, p)}
+    before, after = asdict(cell.training), asdict(tuned.training)
+    training = {name: value for name, value in after.items() if value != before[name] and name != "preset"}
+    return {**changes, "training": training} if training else changes
+
+
+def _check_same_chance(studies: Sequence[StudyFacts]) -> None:
+    """Every method gets the same chance: the longest study sets what the others must have."""
+    wanted = max(study.wanted for study in studies)
+    for study in studies:
         if len(study.trials) < wanted:
             raise UserError(
                 f"the study '{study.name}' has {len(study.trials)} of {wanted} trials; "
                 f"complete it with bench tune --trials {wanted}"
             )
-    return replace(plan, cells=tuple(map(tuned_cell, plan.cells, found)))
+        for what in ALIKE:
+            first, other = studies[0].facts.get(what), study.facts.get(what)
+            if first != other:
+                raise UserError(
+                    f"the study '{study.name}' was made with {what} {other}, '{studies[0].name}' with {first}; "
+                    f"tune both with the same --{what}, one of them in another --storage"
+                )
 
 
-def tuned_cell(cell: Cell, study: StudyFacts) -> Cell:
-    """The cell with a study's best settings; it remembers which row of a table it belongs to."""
-    if study.best is None:
-        raise UserError(f"the study '{study.name}' has no complete trial; `bench tune --status` says more")
-    tuned = with_values(cell, {**study.facts["space"]["fixed"], **study.best.settings})
-    return replace(tuned, tuned=True, tuned_from={part: cell.part_label(part) for part in ("augmenter", "backbone")})
+def studies_for(cell: Cell, folds: int, known: Sequence[StudyFacts], storage: Storage, how: str) -> list[StudyFacts]:
+    """The studies of a cell's method, if they were made with the same data, splits and training.
 
-
-def study_for(cell: Cell, known: list[StudyFacts], storage: Storage) -> StudyFacts:
-    """The study of a cell's method, if it was made with the same data, splits and training."""
+    Of nested ones all that there are, so that a run over fewer folds belongs to the same cell as one over all.
+    """
     mine = {"dataset": cell.dataset, "k": cell.k, "splits": cell.splits, "features": cell.features}
-    mine |= {part: cell.part_label(part) for part in ("augmenter", "backbone", "readout")}
+    mine |= {part: cell.part_label(part) for part in PARTS}
     akin = [study for study in known if all(study.facts[axis] == mine[axis] for axis in AXES)]
+    option = " --pooled" if how == "pooled" else ""
     if not akin:
-        raise UserError(f"there is no study of '{study_name(cell)}' in {storage.name}; make it with bench tune")
+        raise UserError(
+            f"there is no {how} study of '{study_name(cell)}' in {storage.name}; make it with bench tune{option}"
+        )
     for key in PLACE:
         same = [study for study in akin if study.facts[key] == mine[key]]
         if not same:
             others = ", ".join(sorted({str(study.facts[key]) for study in akin}))
             raise UserError(
                 f"the study of '{cell.label}' was made with {key} {others}, this run has {mine[key]}; "
-                f"run bench tune with --{key} {mine[key]}"
+                f"run bench tune{option} with --{key} {mine[key]}"
             )
         akin = same
-    _check_made_alike(cell, akin[0])
-    return akin[0]
+    for study in akin:
+        _check_made_alike(cell, study)
+    if how == "pooled":
+        return akin[:1]
+    missing = set(range(folds)) - {study.fold for study in akin}
+    if missing:
+        raise UserError(
+            f"there is no study of '{study_name(cell, min(missing))}' in {storage.name}; "
+            f"make it with bench tune --folds {folds}"
+        )
+    return sorted(akin, key=lambda study: study.fold or 0)
 
 
 def _check_made_alike(cell: Cell, study: StudyFacts) -> None:

@@ -1,13 +1,13 @@
 """What a tuner may see of a trial, and the one number it gets back: accuracy on validation graphs.
 
-The objective is built from `DevelopmentSplits`, a type without test indices. A fold's problem holds the graphs with a
-label and the validation graphs, nothing else of the dataset.
+An objective belongs to one fold and is built from `FoldDevelopment`: the training and validation graphs of that fold
+and their labels. It holds no test graph, no index of one, and nothing of any other fold.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -20,17 +20,18 @@ from torch_geometric.data import Data
 from augmenters import AUGMENTERS
 from bench.datasets import load_dataset
 from bench.datasets.paths import data_root
+from bench.execution.containment import begin_trial
 from bench.execution.memory import room_for
-from bench.execution.trial import evaluate
+from bench.execution.trial import evaluate, planned_engine
 from bench.execution.worker import WorkerSettings, other_versions
 from bench.learning.isolation import own_copy
 from bench.learning.learner import create_learner
 from bench.learning.problem import Engine, Problem
 from bench.plan.cells import Cell, Trial
-from bench.protocol.budgets import labelled_graphs, validation_budget
+from bench.protocol.budgets import HIDDEN, labelled_graphs, validation_budget
 from bench.protocol.features import Featuriser
 from bench.protocol.seeds import TrialSeeds
-from bench.protocol.splits import DevelopmentSplits, load_splits
+from bench.protocol.splits import DevelopmentFold, load_splits
 from bench.registry import UserError
 from models.fit import Diverged
 
@@ -40,25 +41,30 @@ Score = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class DevelopmentData:
-    """A dataset as a tuner is given it."""
+class FoldDevelopment:
+    """One fold of a dataset as a tuner is given it: its training and validation parts, by the dataset's own indices."""
 
-    graphs: Sequence[Data]
-    labels: npt.NDArray[np.int64]
+    fold: int
+    part: DevelopmentFold
+    graphs: Mapping[int, Data]  # of the two parts
+    labels: npt.NDArray[np.int64]  # HIDDEN for every graph outside them
     num_classes: int
     fingerprint: str
-    splits: DevelopmentSplits
 
     @classmethod
-    def load(cls, dataset: str, family: str, root: Path) -> DevelopmentData:
+    def load(cls, dataset: str, family: str, fold: int, root: Path) -> FoldDevelopment:
         data = load_dataset(dataset, root)
-        splits = load_splits(dataset, family, data.labels, root).without_test()
-        return cls(data.graphs, data.labels, data.num_classes, data.fingerprint, splits)
+        part = load_splits(dataset, family, data.labels, root).without_test().development(fold)
+        members = np.concatenate([part.train, part.validation])
+        labels = np.full(int(members.max()) + 1, HIDDEN, dtype=np.int64)
+        labels[members] = data.labels[members]
+        graphs = {index: data.graphs[index] for index in members.tolist()}
+        return cls(fold, part, graphs, labels, data.num_classes, data.fingerprint)
 
 
 @dataclass(frozen=True)
 class FoldData:
-    """One fold as training and scoring see it: the same for every setting that is tried."""
+    """One label draw of a fold as training and scoring see it: the same for every setting that is tried."""
 
     labelled: list[Data]
     scored: list[Data]
@@ -69,9 +75,9 @@ class FoldData:
 
 @dataclass
 class Objective:
-    """Trains on a fold's labelled graphs with some settings and scores the result on its validation graphs."""
+    """Trains on one fold's labeled graphs with some settings and scores the result on its validation graphs."""
 
-    data: DevelopmentData
+    data: FoldDevelopment
     engine: Engine
     validation: Validation = "budget"
     device: str = "cpu"
@@ -84,20 +90,24 @@ class Objective:
             raise UserError(f"{cell.dataset} is another version here than in the plan; import the same files")
         fold = self.fold(cell, trial)
         problem = self.problem(cell, fold)
-        learner = create_learner(cell.learner, self.engine)
+        learner = create_learner(cell.learner, planned_engine(cell, self.engine))
         with room_for(problem, self.memory, self.engine.name):
             fitted = learner.fit(problem)
         return evaluate(fitted.predictor, fold.scored, problem.num_classes)["accuracy"]
 
     def fold(self, cell: Cell, trial: Trial) -> FoldData:
-        """The fold's graphs, with their features; kept, since hundreds of settings are tried on the same ones."""
+        """The draw's graphs, with their features; kept, since hundreds of settings are tried on the same ones."""
+        if trial.fold != self.data.fold:
+            raise UserError(
+                f"the objective of fold {self.data.fold} knows nothing of fold {trial.fold}; ask that one's"
+            )
         key = (cell.features, cell.k, cell.training.select, trial)
         if key not in self._folds:
             self._folds[key] = self._prepared(cell, trial)
         return self._folds[key]
 
     def _prepared(self, cell: Cell, trial: Trial) -> FoldData:
-        graphs, labels, fold = self.data.graphs, self.data.labels, self.data.splits.development(trial.fold)
+        graphs, labels, fold = self.data.graphs, self.data.labels, self.data.part
         seeds = TrialSeeds(cell.dataset, cell.splits, trial.fold, trial.repeat)
         featurise = Featuriser.fit(cell.features, [graphs[i] for i in fold.train])
         chosen = labelled_graphs(labels, fold.train, cell.k, seeds)
@@ -140,12 +150,14 @@ def score(settings: WorkerSettings, work: dict[str, Any]) -> Score:
     """Done by a worker: one fold of one trial. It always answers; what went wrong is part of the answer."""
     with _ONE_AT_A_TIME:
         torch.set_num_threads(1)  # small graphs gain nothing from more, and the sums keep their order
-        reason = other_versions(work["cell"])
+        cell, trial = Cell.from_json(work["cell"]), Trial(work["fold"], work["repeat"])
+        reason = other_versions(cell)
         if reason:
             return {"status": "failed", "reason": reason}
-        cell, trial = Cell.from_json(work["cell"]), Trial(work["fold"], work["repeat"])
+        begin_trial()
         try:
-            return {"status": "done", "accuracy": _objective(settings, cell, work["validation"]).accuracy(cell, trial)}
+            objective = _objective(settings, cell, trial.fold, work["validation"])
+            return {"status": "done", "accuracy": objective.accuracy(cell, trial)}
         except Diverged as error:
             return {"status": "diverged", "reason": str(error)}
         except Exception as error:
@@ -157,12 +169,12 @@ def score(settings: WorkerSettings, work: dict[str, Any]) -> Score:
             }
 
 
-def _objective(settings: WorkerSettings, cell: Cell, validation: Validation) -> Objective:
-    key = (settings, cell.dataset, cell.splits, validation)
+def _objective(settings: WorkerSettings, cell: Cell, fold: int, validation: Validation) -> Objective:
+    key = (settings, cell.dataset, cell.splits, fold, validation)
     if key not in _OBJECTIVES:
         from bench.execution.trial import engines
 
-        data = DevelopmentData.load(cell.dataset, cell.splits, data_root(settings.data_root))
+        data = FoldDevelopment.load(cell.dataset, cell.splits, fold, data_root(settings.data_root))
         engine = engines()[settings.engine]()
         _OBJECTIVES[key] = Objective(data, engine, validation, settings.device, settings.memory)
     return _OBJECTIVES[key]

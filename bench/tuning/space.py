@@ -11,15 +11,21 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from augmenters import AUGMENTERS
+from bench.learning import LEARNERS
 from bench.plan.cells import Cell
-from bench.protocol.training import Training, preset
+from bench.protocol.training import Training, base_preset, preset
 from bench.registry import Choice, Registry, Scalar, Setting, UserError, show, signature_settings, unknown
 from models import BACKBONES, READOUTS
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
-REGISTRIES: dict[str, Registry] = {"augmenter": AUGMENTERS, "backbone": BACKBONES, "readout": READOUTS}
+REGISTRIES: dict[str, Registry] = {
+    "learner": LEARNERS,
+    "augmenter": AUGMENTERS,
+    "backbone": BACKBONES,
+    "readout": READOUTS,
+}
 TRAINING = "training"
 DIGITS = 4  # significant ones of a searched number: what is stored, shown and trained with is the same short number
 
@@ -131,14 +137,17 @@ class _Place:
 
 
 def _places(cell: Cell) -> list[_Place]:
-    usual = preset(cell.training.preset)
+    usual = preset(base_preset(cell.training.preset))
+    learner: Any = LEARNERS.load(cell.learner.name)
     places = [
         _Place(TRAINING, TRAINING, s, getattr(cell.training, key), getattr(cell.training, key) != getattr(usual, key))
         for key, s in signature_settings(Training).items()
-        if key != "preset"
+        if key != "preset" and learner.trained
     ]
     for part, registry in REGISTRIES.items():
-        choice: Choice = getattr(cell, part)
+        choice: Choice | None = getattr(cell, part)
+        if choice is None:
+            continue
         for key, setting in registry.settings(choice.name).items():
             value = choice.settings[key]
             places.append(_Place(part, choice.name, setting, value, value != setting.default))

@@ -1,5 +1,6 @@
-"""One method's study: a budget of numbered turns, each taken by one process, each ending in a stored trial.
+"""A study: a budget of numbered turns, each taken by one process, each ending in a stored trial.
 
+A method has one study for each fold, which sees nothing of the other folds, or (pooled) a single one for all of them.
 Turn 0 tries the method's defaults; the seed of every later one hangs on the study's name and the turn alone. A trial
 keeps its turn when it ended, whatever the end; the turn of a process that died is free again.
 """
@@ -20,7 +21,7 @@ import optuna
 import psutil
 from optuna.trial import FrozenTrial, TrialState
 
-from bench.plan.cells import Cell
+from bench.plan.cells import PARTS, Cell, Trial
 from bench.registry import UserError
 from bench.seeding import seed_from
 from bench.tuning.space import Space
@@ -39,12 +40,41 @@ Turns = Mapping[int, FrozenTrial]
 
 @dataclass(frozen=True)
 class Search:
-    """How a study is searched: nothing here changes what a trial is worth."""
+    """How studies are searched: nothing here changes what a trial is worth."""
 
     trials: int
     sampler: str = "tpe"
     pruner: str = "median"
     seed: int = 0
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What each trial of a study is trained and scored on: some label draws of one fold, or of all folds together."""
+
+    folds: tuple[int, ...]
+    repeats: int
+    pooled: bool = False
+
+    @property
+    def fold(self) -> int | None:
+        """The one fold that the settings are for; none when they are for all."""
+        return None if self.pooled else self.folds[0]
+
+    def steps(self) -> list[Trial]:
+        """The trainings of one trial, in the order in which a pruner hears of them."""
+        return [Trial(fold, repeat) for repeat in range(self.repeats) for fold in self.folds]
+
+    def to_json(self) -> dict[str, Any]:
+        what = {"how": "pooled", "folds": len(self.folds)} if self.pooled else {"how": "nested", "fold": self.fold}
+        return {**what, "repeats": self.repeats}
+
+
+def extents(folds: int, repeats: int, pooled: bool) -> list[Extent]:
+    """The studies of one method; either way, one trial of each makes a training of every fold and label draw."""
+    if pooled:
+        return [Extent(tuple(range(folds)), repeats, pooled=True)]
+    return [Extent((fold,), repeats) for fold in range(folds)]
 
 
 @dataclass(frozen=True)
@@ -57,31 +87,36 @@ class Turn:
     twin: FrozenTrial | None = None  # an earlier trial with the very same settings
 
 
-def study_name(cell: Cell) -> str:
+def study_name(cell: Cell, fold: int | None = None) -> str:
     """The study of a cell that was not tuned yet, in words."""
-    return f"{cell.label} ({cell.features}, {cell.splits})"
+    method = f"{cell.label} ({cell.features}, {cell.splits})"
+    return method if fold is None else f"{method}, fold {fold}"
 
 
-def study_facts(cell: Cell, space: Space, validation: str, folds: int, repeats: int) -> dict[str, Any]:
+def study_facts(cell: Cell, space: Space, validation: str, extent: Extent) -> dict[str, Any]:
     """Everything that a study's values hang on, as it is stored with the study."""
     parts = cell.to_json()
-    labels = {part: parts[part]["label"] for part in ("augmenter", "backbone", "readout")}
+    labels = {part: cell.part_label(part) for part in PARTS}
     facts = {key: parts[key] for key in ("dataset", "features", "splits", "k", "training", "versions")}
-    extent = {"validation": validation, "folds": folds, "repeats": repeats}
-    return json.loads(json.dumps({**facts, **labels, **extent, "space": space.to_json()}))  # as a storage gives it back
+    facts |= {**labels, "validation": validation, **extent.to_json(), "space": space.to_json()}
+    return json.loads(json.dumps(facts))  # as a storage gives it back
 
 
 class MethodStudy:
-    """The study of one cell's method, shared with whoever else works on it."""
+    """A study of one cell's method, shared with whoever else works on it."""
 
-    def __init__(self, storage: Storage, cell: Cell, space: Space, facts: dict[str, Any], search: Search) -> None:
+    def __init__(
+        self, storage: Storage, cell: Cell, space: Space, extent: Extent, validation: str, search: Search
+    ) -> None:
         self.storage, self.cell, self.space, self.search = storage, cell, space, search
-        self.name = study_name(cell)
+        self.name, self.method, self.fold = study_name(cell, extent.fold), study_name(cell), extent.fold
+        self.steps = extent.steps()
+        facts = study_facts(cell, space, validation, extent)
         with storage.lock("turns"):
             self.study = storage.new_study(self.name)
             known = self.study.user_attrs
             if FACTS in known:
-                check_same(self.name, known[FACTS], facts)
+                check_same(self.name, facts_of(self.study), facts)
             elif self.study.get_trials(deepcopy=False):
                 raise UserError(f"the study '{self.name}' was not made by bench tune; choose another --storage")
             else:
@@ -131,7 +166,7 @@ class MethodStudy:
         turn.trial.set_user_attr(ALIVE, time.time())
 
     def report(self, turn: Turn, step: int, accuracy: float) -> bool:
-        """Store one fold's accuracy; True when the trial is to be given up. The defaults are always tried in full."""
+        """Store one training's accuracy; True when the trial is to be given up. The defaults are never given up."""
         turn.trial.report(accuracy, step)
         return turn.number > 0 and turn.trial.should_prune()
 
@@ -165,6 +200,11 @@ class MethodStudy:
             self.study.tell(turn.trial, twin.value, skip_if_finished=True)
         else:
             self.give_up(turn, f"same settings as trial {twin.number}")
+
+
+def facts_of(study: optuna.Study) -> dict[str, Any]:
+    """What a study was made with; those that do not say how are of a time when all were pooled."""
+    return {"how": "pooled", **study.user_attrs[FACTS]}
 
 
 def turns_of(study: optuna.Study) -> dict[int, FrozenTrial]:

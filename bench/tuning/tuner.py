@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -16,11 +15,15 @@ from typing import Any, Protocol
 from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 
 from bench.execution.driver import Clock
+from bench.execution.pool import Pool
+from bench.execution.suspects import Dispatcher, Failure
+from bench.execution.worker import WorkerSettings
 from bench.plan.cells import Trial
-from bench.tuning.objective import Score
+from bench.plan.identity import DEFAULT_ENGINE
+from bench.tuning.objective import Score, score
 from bench.tuning.study import MethodStudy, Turn
-from bench.tuning.workers import Pool, WorkerLost
 
+HERE = WorkerSettings(None, DEFAULT_ENGINE)
 SIGN_EVERY = 30.0  # seconds between signs of life
 
 
@@ -43,13 +46,7 @@ class Underway:
     over: bool = False
 
 
-@dataclass(frozen=True)
-class _Sent:
-    """A fold that a worker has; `alone` when it is suspected of bringing workers down."""
-
-    one: Underway
-    step: Trial
-    alone: bool
+Fold = tuple[Underway, Trial]
 
 
 @dataclass
@@ -57,15 +54,13 @@ class Tuner:
     """Runs several studies to the end of their budgets, or of the time."""
 
     studies: Sequence[MethodStudy]
-    steps: Sequence[Trial]
     validation: str
     pool: Pool
     clock: Clock
     watchers: Sequence[Watcher] = ()
     deadline: float | None = None  # on the monotonic clock; what is under way then is finished
+    settings: WorkerSettings = HERE
     _underway: list[Underway] = field(default_factory=list)
-    _futures: dict[Future[Score], _Sent] = field(default_factory=dict)
-    _suspects: list[tuple[Underway, Trial]] = field(default_factory=list)
     _reached: dict[str, int] = field(default_factory=dict)  # turns of each study that is not at its end
     _signed: float = field(default_factory=time.monotonic)
 
@@ -73,11 +68,12 @@ class Tuner:
         """Until nothing is left to do. What is under way when this is interrupted is handed back."""
         try:
             self._reached = {study.name: len(study.turns()) for study in self.studies}
+            folds: Dispatcher[Fold] = Dispatcher(self.pool, self._call)
             while self._open():
-                self._submit()
-                done, _ = wait(self._futures, timeout=SIGN_EVERY, return_when=FIRST_COMPLETED)
-                for future in done:
-                    self._collect(future)
+                folds.forget(lambda fold: fold[0].over)
+                folds.fill(self._next, self.pool.size)
+                for fold, answer in folds.wait(SIGN_EVERY):
+                    self._collect(fold, answer)
                 self._give_sign()
         finally:
             self.pool.close()
@@ -105,55 +101,41 @@ class Tuner:
             return
         self._reached[study.name] = turn.number + 1
         if turn.twin is None:
-            self._underway.append(Underway(study, turn, list(reversed(self.steps))))
+            self._underway.append(Underway(study, turn, list(reversed(study.steps))))
             return
         with self.clock.on("Optuna"):
             study.repeat_twin(turn)
         self._tell(study, turn)
 
-    def _submit(self) -> None:
-        """Every free worker gets a fold; a trial that waits for nothing comes before one that runs ahead."""
-        self._suspects = [(one, step) for one, step in self._suspects if not one.over]
-        if self._suspects:  # one of them brought a worker down: each by itself now
-            if not self._futures:
-                self._send(*self._suspects.pop(), alone=True)
-            return
-        while len(self._futures) < self.pool.size and not any(sent.alone for sent in self._futures.values()):
-            ready = [one for one in self._underway if one.ahead]
-            if not ready:
-                return
-            one = min(ready, key=lambda candidate: candidate.waiting)
-            self._send(one, one.ahead.pop(), alone=False)
-
-    def _send(self, one: Underway, step: Trial, alone: bool) -> None:
+    def _next(self) -> Fold | None:
+        """A fold for a free worker; a trial that waits for nothing comes before one that runs ahead."""
+        ready = [one for one in self._underway if one.ahead]
+        if not ready:
+            return None
+        one = min(ready, key=lambda candidate: candidate.waiting)
         one.waiting += 1
-        self._futures[self.pool.submit(self._work(one, step))] = _Sent(one, step, alone)
+        return one, one.ahead.pop()
+
+    def _call(self, fold: Fold) -> tuple[Any, ...]:
+        return score, self.settings, self._work(*fold)
 
     def _work(self, one: Underway, step: Trial) -> dict[str, Any]:
         cell = one.turn.cell.to_json()
         return {"cell": cell, "fold": step.fold, "repeat": step.repeat, "validation": self.validation}
 
-    def _collect(self, future: Future[Score]) -> None:
-        sent = self._futures.pop(future)
-        one = sent.one
+    def _collect(self, fold: Fold, answer: Score | Failure) -> None:
+        one, step = fold
         one.waiting -= 1
-        try:
-            score = self.pool.result(future)
-        except WorkerLost as error:
-            if not sent.alone:
-                self._suspects.append((one, sent.step))
-                return
-            score = {"status": "failed", "reason": str(error)}
         if not one.over:  # else it was scored ahead of a trial that was given up meanwhile
-            one.scores[sent.step] = score
+            one.scores[step] = {"status": "failed", "reason": answer.reason} if isinstance(answer, Failure) else answer
             self._advance(one)
 
     def _advance(self, one: Underway) -> None:
         """Report folds in their order, whatever order they came in, until the trial is over or a fold is missing."""
         try:
             with self.clock.on("Optuna"):
-                while not one.over and self.steps[len(one.accuracies)] in one.scores:
-                    self._account(one, one.scores[self.steps[len(one.accuracies)]])
+                while not one.over and one.study.steps[len(one.accuracies)] in one.scores:
+                    self._account(one, one.scores[one.study.steps[len(one.accuracies)]])
         except UpdateFinishedTrialError:
             # This process was silent for so long that another one took it for dead and gave its turn away.
             one.over = True
@@ -175,10 +157,10 @@ class Tuner:
         hopeless = study.report(turn, place, accuracy)
         if score["status"] == "diverged":
             study.give_up(turn, score["reason"])
-        elif len(one.accuracies) == len(self.steps):
+        elif len(one.accuracies) == len(study.steps):
             study.complete(turn, one.accuracies)
         elif hopeless:
-            study.give_up(turn, f"below the others after {place + 1} folds")
+            study.give_up(turn, f"below the others after {place + 1} trainings")
         else:
             one.over = False
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from torch_geometric.data import Batch, Data
 
 import augmenters
-from augmenters import AUGMENTERS, gdm
-from augmenters.base import Augmenter, Context, GraphAugmenter, count_classes, label_distribution
+from augmenters import AUGMENTERS, gdm, s_mixup
+from augmenters.base import Augmenter, Context, GraphAugmenter, TrainingView, count_classes, label_distribution
 from augmenters.functional import any_weighted, density, undirected_edge_ids
 from bench.registry import UserError
 
@@ -43,6 +43,7 @@ def labelled_graphs(draw: st.DrawFn) -> list[Data]:
 def short_training(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The properties hold whether or not the auto-encoder has learned anything."""
     monkeypatch.setattr(gdm, "EPOCHS", 2)
+    monkeypatch.setattr(s_mixup, "EPOCHS", 2)
     yield
 
 
@@ -134,7 +135,7 @@ def test_policies_of_the_offline_methods() -> None:
 def test_every_public_name_is_an_augmenter_or_its_base() -> None:
     for name in augmenters.__all__:
         thing = getattr(augmenters, name)
-        assert thing is AUGMENTERS or thing is Context or issubclass(thing, Augmenter)
+        assert thing in (AUGMENTERS, Context, TrainingView) or issubclass(thing, Augmenter)
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         augmenters.Nothing  # noqa: B018
 

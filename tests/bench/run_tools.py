@@ -16,7 +16,8 @@ from typing import Any
 
 from rich.console import Console
 
-from bench.cli.run_session import RunRequest, execute
+from bench.cli.run_report import run_and_report
+from bench.execution.request import RunRequest
 from bench.plan.grids import Grid, product
 from bench.results.ledger import LedgerState, read_records
 from bench.results.records import CIRCUMSTANCES, Record, TrialRecord
@@ -62,6 +63,63 @@ class Dies(Unchanged):
 
 
 @dataclass(frozen=True)
+class Exits(Unchanged):
+    def draw(self, graphs, rng, context):
+        raise SystemExit(3)
+
+
+@dataclass(frozen=True)
+class Interrupts(Unchanged):
+    def draw(self, graphs, rng, context):
+        raise KeyboardInterrupt
+
+
+@dataclass(frozen=True)
+class Leaves(Unchanged):
+    def draw(self, graphs, rng, context):
+        raise GeneratorExit
+
+
+@dataclass(frozen=True)
+class Aborts(Unchanged):
+    def draw(self, graphs, rng, context):
+        print("about to abort [not markup]", flush=True)
+        os.abort()
+
+
+@dataclass(frozen=True)
+class Loops(Unchanged):
+    def draw(self, graphs, rng, context):
+        while True:
+            pass
+
+
+@dataclass(frozen=True)
+class Sometimes(Unchanged):
+    loop: bool = False
+
+    def draw(self, graphs, rng, context):
+        while self.loop:
+            pass
+        return super().draw(graphs, rng, context)
+
+
+@dataclass(frozen=True)
+class Storms(Unchanged):
+    def draw(self, graphs, rng, context):
+        import sys
+        import warnings
+
+        for number in range(200_000):
+            print("a line of a storm", number)
+            print("a line of a storm", number, file=sys.stderr)
+        for number in range(100_000):
+            warnings.warn("the same again and again", stacklevel=1)
+            warnings.warn(f"storm number {number}", stacklevel=1)
+        return super().draw(graphs, rng, context)
+
+
+@dataclass(frozen=True)
 class DiesBeside(Unchanged):
     def draw(self, graphs, rng, context):
         while not os.path.exists(os.environ["AUGBENCH_TEST_MARK"]):
@@ -70,15 +128,13 @@ class DiesBeside(Unchanged):
 
 
 @dataclass(frozen=True)
-class DiesAlone(Unchanged):
+class DiesOnce(Unchanged):
     def draw(self, graphs, rng, context):
         with open(os.environ["AUGBENCH_TEST_MARK"], "a") as mark:
             mark.write(".")
             mark.flush()
             call = mark.tell()
         if call == 1:
-            time.sleep(120)
-        if call == 2:
             os._exit(9)
         return super().draw(graphs, rng, context)
 """
@@ -95,10 +151,11 @@ def grid(
 
 
 def run(grid: Grid, workspace: Path, **options: Any) -> tuple[int, str]:
-    """Run in this process, on one worker unless told otherwise; exit code and what it printed."""
+    """Run in this process unless told otherwise; exit code and what it printed."""
     out = io.StringIO()
-    request = RunRequest(grid, workspace, **{"jobs": 1, "data": workspace.parent / "data", **options})
-    return execute(request, Console(file=out, width=200)), out.getvalue()
+    how = {} if "jobs" in options or "executor" in options else {"executor": "serial"}
+    request = RunRequest(grid, workspace, **{"data": workspace.parent / "data", **how, **options})
+    return run_and_report(request, Console(file=out, width=200)), out.getvalue()
 
 
 def state(workspace: Path) -> LedgerState:
@@ -166,3 +223,13 @@ def write_trials(workspace: Path, records: Iterable[Record]) -> None:
     workspace.mkdir(parents=True, exist_ok=True)
     with Workspace(workspace).ledger.open("a", encoding="utf-8") as file:
         file.writelines(json.dumps(record.to_json()) + "\n" for record in records)
+
+
+def ends(workspace: Path) -> dict[str, TrialRecord]:
+    """The record of each method's trial, by the name of its class, in a ledger where each has one."""
+    found = state(workspace)
+    return {
+        found.cells[key].augmenter.name.rpartition(":")[2]: record
+        for key, trials in found.trials.items()
+        for record in trials.values()
+    }

@@ -90,6 +90,7 @@ class MLflowServer:
         words += ["--host", "127.0.0.1", "--port", str(self.port), "--workers", "1"]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "mlflow", "server", *words],
+            env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},  # it leaves a folder in /dev/shm
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,

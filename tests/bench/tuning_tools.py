@@ -15,23 +15,26 @@ from typing import Any
 
 from rich.console import Console
 
-from bench.cli.run_session import RunRequest
-from bench.cli.tune_session import TuneRequest, execute
+from bench.cli.tune_report import tune_and_report
 from bench.execution.driver import Clock
-from bench.plan.cells import Cell, Trial
+from bench.execution.pool import Pool, WorkerLost
+from bench.execution.request import RunRequest
+from bench.plan.cells import Cell
 from bench.plan.grids import Grid, product
 from bench.plan.planner import Planner
 from bench.protocol.training import preset
+from bench.tuning.request import TuneRequest
 from bench.tuning.space import space_for
 from bench.tuning.storage import Storage
-from bench.tuning.study import MethodStudy, Search, study_facts, turns_of
+from bench.tuning.study import Extent, MethodStudy, Search, extents, turns_of
 from bench.tuning.tuner import Tuner
-from bench.tuning.workers import WorkerLost
 from tables.specs import Coordinate
 
 ROOT = Path(__file__).resolve().parents[2]
 DATASET = "synthetic:graphs=60"
 FOLDS = 4
+POOLED = Extent(tuple(range(FOLDS)), 1, pooled=True)
+SHARED = ("executor", "jobs", "tracking_uri", "engine", "trial_timeout")  # with `bench run`
 
 
 def cell(augmenter: str = "dropedge", backbone: str = "gcn", k: int = 2, **training: Any) -> Cell:
@@ -48,8 +51,16 @@ def url(folder: Path) -> str:
 def study(
     storage: Storage, of: Cell, trials: int = 8, narrowing: Mapping[str, str] | None = None, **search: Any
 ) -> MethodStudy:
-    space = space_for(of, narrowing or {})
-    return MethodStudy(storage, of, space, study_facts(of, space, "budget", FOLDS, 1), Search(trials, **search))
+    """A pooled study: several trainings in each trial give the pruner something to judge."""
+    return MethodStudy(storage, of, space_for(of, narrowing or {}), POOLED, "budget", Search(trials, **search))
+
+
+def by_fold(
+    storage: Storage, of: Cell, trials: int = 8, narrowing: Mapping[str, str] | None = None, **search: Any
+) -> list[MethodStudy]:
+    """The studies of each fold."""
+    space, search_for = space_for(of, narrowing or {}), Search(trials, **search)
+    return [MethodStudy(storage, of, space, extent, "budget", search_for) for extent in extents(FOLDS, 1, pooled=False)]
 
 
 def pretended(work: Mapping[str, Any]) -> float:
@@ -58,15 +69,20 @@ def pretended(work: Mapping[str, Any]) -> float:
     return round(0.4 + 0.4 * math.exp(-away * away) + 0.05 * (work["fold"] % 3), 6)
 
 
-class PretendingPool:
+class PretendingPool(Pool):
     """Workers without training; `answer` may say otherwise for a fold, or raise WorkerLost."""
 
     def __init__(self, size: int = 1, answer: Callable[[Mapping[str, Any]], Any] = pretended) -> None:
-        self.size, self.answer = size, answer
+        self._size, self.answer = size, answer
         self.works: list[dict[str, Any]] = []
         self.closed = False
 
-    def submit(self, work: dict[str, Any]) -> Future[Any]:
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def submit(self, function: Callable[..., Any], *payload: Any) -> Future[Any]:
+        work = payload[-1]
         self.works.append(work)
         future: Future[Any] = Future()
         try:
@@ -76,17 +92,13 @@ class PretendingPool:
             future.set_exception(error)
         return future
 
-    def result(self, future: Future[Any]) -> Any:
-        return future.result()
-
     def close(self) -> None:
         self.closed = True
 
 
 def search(studies: Sequence[MethodStudy], pool: PretendingPool | None = None, deadline: float | None = None) -> None:
     """Run the driver over pretending workers."""
-    steps = [Trial(fold, 0) for fold in range(FOLDS)]
-    Tuner(studies, steps, "budget", pool or PretendingPool(), Clock(), deadline=deadline).run()
+    Tuner(studies, "budget", pool or PretendingPool(), Clock(), deadline=deadline).run()
 
 
 def sequence(study: MethodStudy) -> list[tuple[int, str, float | None, dict[str, Any]]]:
@@ -103,10 +115,11 @@ def grid(augmenters: Sequence[str] = ("none", "dropedge"), folds: int = 3, epoch
 def tune(grid: Grid, workspace: Path, trials: int = 3, **options: Any) -> tuple[int, str]:
     """`bench tune` in this process; exit code and what it printed."""
     out = io.StringIO()
-    shared = {name: options.pop(name) for name in ("executor", "tracking_uri", "engine") if name in options}
+    how = {} if "jobs" in options or "executor" in options else {"executor": "serial"}
+    shared = how | {name: options.pop(name) for name in SHARED if name in options}
     search = Search(trials, **{name: options.pop(name) for name in ("sampler", "pruner", "seed") if name in options})
-    run = RunRequest(grid, workspace, data=workspace.parent / "data", jobs=options.pop("jobs", 1), **shared)
-    return execute(TuneRequest(run, search, **options), Console(file=out, width=250)), out.getvalue()
+    run = RunRequest(grid, workspace, data=workspace.parent / "data", **shared)
+    return tune_and_report(TuneRequest(run, search, **options), Console(file=out, width=250)), out.getvalue()
 
 
 def start(workspace: Path, arguments: Sequence[str]) -> subprocess.Popen[str]:

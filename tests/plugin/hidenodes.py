@@ -1,6 +1,5 @@
 """Hide the features of some nodes, other ones each epoch; the nodes themselves stay."""
 
-import copy
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -19,7 +18,7 @@ class HideNodes(GraphAugmenter):
         return [torch.from_numpy(rng.random(graph.num_nodes) >= self.p) for graph in graphs]
 
     def apply(self, graphs, drawn):
-        new = [copy.copy(graph) for graph in graphs]
+        new = [graph.clone() for graph in graphs]
         for graph, seen in zip(new, drawn, strict=True):
             graph.x = graph.x * seen.unsqueeze(1)
         return new

@@ -115,8 +115,8 @@ def files(folder: Path) -> dict[str, str]:
 def trials(folder: Path) -> list[Any]:
     """Every trial line of a ledger without its times: a list, so that a doubled one shows."""
     found = read_records(Workspace(folder).ledger)
-    kept = [{k: v for k, v in r.items() if k not in tools.CIRCUMSTANCES} for r in found if r["type"] == "trial"]
-    return sorted(([r["cell"], r["fold"], r["repeat"], r["accuracy"], r["loss"], r["curve"]] for r in kept), key=str)
+    kept = [record for record in found if isinstance(record, tools.TrialRecord)]
+    return sorted(([r.cell, r.fold, r.repeat, r.accuracy, r.loss, r.curve] for r in kept), key=str)
 
 
 def run_job(store: Path, every_file: bool) -> Job:

@@ -63,7 +63,7 @@ def test_divergence_names_the_epoch_at_which_it_happens(
     engine: str, epoch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Weights are spoilt after a known number of steps, so that the next epoch is the first without a number."""
-    from bench.learning.fast.training.parameters import Parameters
+    from bench.learning.fast.ops.parameters import Parameters
 
     def spoiling(step: Callable[..., Any], spoil: Callable[[Any], None]) -> Callable[..., Any]:
         taken = 0

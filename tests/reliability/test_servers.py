@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,11 +14,10 @@ from typing import Any
 import pytest
 from optuna.exceptions import StorageInternalError
 
-from bench.execution import local
-from bench.execution.worker import Task, run_task
-from bench.results.ledger import Record
+from bench.execution.serial import SerialPool
 from bench.results.workspace import Workspace
 from bench.tracking.cells import CELL_TAG, Mirror, sync_mirror
+from bench.tracking.run_listener import RunMirror
 from bench.tuning.storage import Storage
 
 Make = Callable[..., Path]
@@ -32,20 +33,27 @@ def test_a_grid_goes_on_while_mlflow_and_its_database_are_restarted(
     tracking = servers.MLflowServer(postgresql.database("tracking"), folder / "artifacts")
     tracking.start()
 
-    class WithRestarts(local.SerialExecutor):
+    mirrors: list[RunMirror] = []
+    made, real, calls = RunMirror.__init__, SerialPool.submit, itertools.count()
+
+    def remember(self: RunMirror, *arguments: Any) -> None:
+        made(self, *arguments)
+        mirrors.append(self)
+
+    def with_restarts(self: SerialPool, *work: Any) -> Future[Any]:
         """The second cell is complete after the seventh trial, the third after the eighth, and so on."""
+        number = next(calls)
+        if number == 7:
+            postgresql.stop()
+        if number == 8:
+            tools.wait_until(lambda: bool(mirrors[0].missed))
+            postgresql.start()
+            tracking.stop()
+            tracking.start()
+        return real(self, *work)
 
-        def run(self, tasks: Sequence[Task]) -> Iterator[list[Record]]:
-            for number, task in enumerate(tasks):
-                if number == 7:
-                    postgresql.stop()
-                if number == 8:
-                    postgresql.start()
-                    tracking.stop()
-                    tracking.start()
-                yield run_task(self.settings, task.to_json())
-
-    monkeypatch.setattr("bench.cli.run_session.SerialExecutor", WithRestarts)
+    monkeypatch.setattr(RunMirror, "__init__", remember)
+    monkeypatch.setattr(SerialPool, "submit", with_restarts)
     try:
         code, out = tools.run(grid, folder, tracking_uri=tracking.uri)
         assert code == 0, out

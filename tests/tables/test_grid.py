@@ -9,13 +9,14 @@ from types import ModuleType
 import pytest
 from scipy import stats
 
+from bench.plan.cells import TUNED_ON
 from bench.registry import UserError
 from bench.results.frame import from_records
 from tables.grid import Entry, Grid, Request, fill, reference_of, specs_for
 from tables.selection import Index, Pick
 from tables.specs import METHODS, TABLES, Column, Coordinate, Row, TableSpec
 from tables.statistics import holm
-from tables.wording import caption, notes, shown
+from tables.wording import UNPAIRED, caption, notes, shown
 
 Value = Callable[[Coordinate, int, int], float | None]
 ROWS = (Row("GCN", "none"), Row("A", "dropedge"), Row("B", "dropnode"), Row("C", "softedge"))
@@ -146,6 +147,40 @@ def test_tuned_rows_stand_beside_the_default_ones(fake: ModuleType) -> None:
     assert tuned.difference is not None and default.difference is not None
     assert tuned.difference.mean == pytest.approx(default.difference.mean), "tuned is compared with tuned"
     assert "Training: standard (800 epochs), tuned from standard." in caption(grid)
+
+
+@pytest.mark.parametrize(("how", "name"), [("nested", "A (tuned)"), ("pooled", "A (tuned, pooled)")])
+def test_a_table_says_what_tuned_settings_were_chosen_on(fake: ModuleType, how: str, name: str) -> None:
+    index = Index(from_records(fake.ledger(SPEC.coordinates()) + fake.tuned(SPEC.coordinates(), how)))
+    grid = fill(index, SPEC, Request(settings=("default", "tuned")))
+    assert grid.lines[3].name == name
+    assert f"Tuned: {TUNED_ON[how]}." in caption(grid)
+    alone = fill(index, SPEC, Request(settings=("tuned",)))
+    assert [line.name for line in alone.lines][1] == ("A" if how == "nested" else "A (pooled)")
+    assert "Tuned:" not in caption(fill(index, SPEC, Request()))
+
+
+def test_nested_and_pooled_cells_never_stand_in_one_table_by_chance(fake: ModuleType) -> None:
+    places = SPEC.coordinates()
+    lines = fake.ledger(places) + fake.tuned(places) + fake.tuned(places, "pooled")
+    index, settings = Index(from_records(lines)), ("default", "tuned")
+    with pytest.raises(UserError, match=r"differ in tuning \(nested, pooled\); choose one with --where tuning=nested"):
+        fill(index, SPEC, Request(settings=settings))
+    grid = fill(index, SPEC, Request(settings=settings, pick=Pick({"tuning": "pooled"})))
+    assert [line.name for line in grid.lines][:2] == ["GCN", "GCN (tuned, pooled)"], "default rows stay"
+
+
+def test_a_table_says_when_tuned_rows_start_from_other_weights(fake: ModuleType) -> None:
+    def grid(*backbones: str) -> Grid:
+        lines = fake.ledger(SPEC.coordinates()) + fake.tuned(SPEC.coordinates())
+        for line in lines:
+            for fold, label in enumerate(backbones if line.get("tuned") else ()):
+                line["by_fold"][str(fold)]["backbone"] = fake.choice(label)
+        return fill(Index(from_records(lines)), SPEC, Request(settings=("default", "tuned")))
+
+    assert UNPAIRED not in notes(grid()), "other learning rates by fold, the same network"
+    assert UNPAIRED not in notes(grid("gcn:dropout=0.3")), "dropout has no weights"
+    assert UNPAIRED in notes(grid("gcn:width=16"))
 
 
 def test_a_table_without_tuned_cells_is_not_doubled(fake: ModuleType) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tables.figures import save
-from tables.tuning_figures import history_figure, importance_figure
+from tables.tuning_figures import folds_figure, history_figure, importance_figure
 
 TRIALS = [(0, "complete", 0.5), (1, "given up", None), (2, "complete", 0.7), (3, "complete", 0.6)]
 
@@ -30,6 +30,20 @@ def test_a_history_without_a_complete_trial_can_be_drawn(tmp_path: Path) -> None
     figure = history_figure("a study", [(0, "failed", None)], [float("nan")])
     assert save(figure, tmp_path, "history", ["png"])[0].stat().st_size > 0
     assert "default settings" not in {line.get_label() for line in figure.axes[0].get_lines()}
+
+
+def test_folds_have_a_thin_line_each_and_their_mean_a_thick_one(tmp_path: Path) -> None:
+    curves = {"0": [0.5, 0.6], "1": [float("nan"), 0.8, 0.8]}
+    figure = folds_figure("a method", curves, [0.5, 0.7, 0.7], default=0.5)
+    [axes] = figure.axes
+    *folds, mean, default = axes.get_lines()
+    assert [list(line.get_xdata()) for line in folds] == [[1, 2], [1, 2, 3]]
+    assert list(mean.get_ydata()) == pytest.approx([50, 70, 70]) and mean.get_linewidth() > folds[0].get_linewidth()
+    assert default.get_ydata()[0] == 50
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["best of each fold", "mean over folds", "default settings, mean over folds"]
+    save(figure, tmp_path, "history", ["png"])
+    assert len(folds_figure("nothing yet", {"0": []}, []).axes[0].get_lines()) == 2
 
 
 def test_importances_are_bars_from_the_largest_down(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`bench check` and `bench inspect`: whether an augmenter can be trusted, and what its graphs look like."""
+"""`bench check` and `bench inspect`: whether a plug-in can be trusted, and what its graphs look like."""
 
 from __future__ import annotations
 
@@ -9,38 +9,37 @@ import typer
 from bench.cli.options import DEFAULT_WORKSPACE, DataOption, TrackingOption, WorkspaceOption
 
 
-def check(
+def check_plugins(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME...", help="name[:key=value,...] or package.module:Class[:key=value,...]"),
+        typer.Argument(
+            metavar="NAME...",
+            help="name[:key=value,...], readout:name, learner:name or package.module:Class[:key=value,...]",
+        ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every augmenter that `bench list` shows.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every augmenter, readout and learner that `bench list` shows.")
+    ] = False,
 ) -> None:
-    """Hold augmenters to the contract: valid graphs, untouched input, own randomness, odd graphs borne.
+    """Hold augmenters, readouts and learners to what they promise: untouched input, own randomness, odd graphs borne.
 
     Exit code 1 when something is broken.
     """
     from rich.console import Console
 
-    from augmenters import AUGMENTERS
+    from bench import api
+    from bench.cli.check_report import print_report, print_summary
     from bench.registry import UserError
 
     if bool(names) == everything:
-        raise UserError("bench check needs names of augmenters, or --all for every one; `bench list` shows them")
-    chosen = [AUGMENTERS.resolve(name) for name in (names or AUGMENTERS.names())]
-
-    import torch
-
-    from bench.checking import check_augmenter
-    from bench.cli.check_report import print_report, print_summary
-
-    torch.set_num_threads(1)
+        raise UserError("bench check needs names of plug-ins, or --all for every one; `bench list` shows them")
     console, reports = Console(), []
-    for choice in chosen:
-        with console.status(f"checking {choice.label}"):
-            reports.append(check_augmenter(choice))
-        if not everything:
-            print_report(reports[-1], console)
+    with console.status("checking") as status:
+        for report in api.check(names or ()):
+            reports.append(report)
+            status.update(f"checking; {report.name} is done")
+            if not everything:
+                print_report(report, console)
     if everything:
         print_summary(reports, console)
     raise typer.Exit(1 if any(report.broken for report in reports) else 0)
@@ -65,7 +64,8 @@ def inspect(
     """
     import torch
 
-    from bench.cli.inspect_session import InspectRequest, execute
+    from bench.cli.inspect_report import inspect_and_report
+    from bench.inspecting.request import InspectRequest
 
     torch.set_num_threads(1)
-    execute(InspectRequest(dataset, augmenter or [], k, fold, repeat, trials, workspace, data, tracking_uri))
+    inspect_and_report(InspectRequest(dataset, augmenter or [], k, fold, repeat, trials, workspace, data, tracking_uri))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bench.datasets.paths import DATA_VARIABLE
 from bench.registry import UserError
 
 if TYPE_CHECKING:
@@ -17,7 +16,8 @@ app = typer.Typer(help="See, fetch and import datasets and splits.", no_args_is_
 
 DataOption = Annotated[
     Path | None,
-    typer.Option("--data", envvar=DATA_VARIABLE, help="Data root.", show_default="the user's cache folder"),
+    # The variable of `bench.datasets.paths`, whose package imports numpy: `bench --help` need not wait for that.
+    typer.Option("--data", envvar="BENCH_DATA", help="Data root.", show_default="the user's cache folder"),
 ]
 
 

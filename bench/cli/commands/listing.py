@@ -10,18 +10,25 @@ import typer
 def list_plugins(
     name: Annotated[str | None, typer.Argument(help="One of the names: show its settings.")] = None,
 ) -> None:
-    """Augmenters, backbones, readouts, datasets and grids; with a NAME, the settings it takes."""
+    """Learners, augmenters, backbones, readouts, datasets and grids; with a NAME, the settings it takes."""
     from rich.console import Console
     from rich.table import Table
 
     from augmenters import AUGMENTERS
     from bench.datasets import DATASETS
+    from bench.learning import LEARNERS
     from bench.registry import show, unknown
     from models import BACKBONES, READOUTS
     from tables.specs import NAMES
 
     console = Console()
-    registries = {"augmenter": AUGMENTERS, "backbone": BACKBONES, "readout": READOUTS, "dataset": DATASETS}
+    registries = {
+        "learner": LEARNERS,
+        "augmenter": AUGMENTERS,
+        "backbone": BACKBONES,
+        "readout": READOUTS,
+        "dataset": DATASETS,
+    }
     if name is None:
         table = Table(box=None, pad_edge=False, header_style="bold")
         for column in ("kind", "name", "what it is"):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from bench.cli.options import DEFAULT_WORKSPACE, TrackingOption, WorkspaceOption
 
@@ -16,23 +17,24 @@ def ui(
     host: Annotated[str, typer.Option(help="Address to listen on; the default is this machine alone.")] = "127.0.0.1",
 ) -> None:
     """Open MLflow's UI on the workspace (this machine alone unless --host says otherwise)."""
-    import os
-    import subprocess
-    import sys
-
     from rich.console import Console
 
+    from bench.registry import UserError
     from bench.results.workspace import Workspace
+    from bench.tracking.server import LOG, check_port, last_words, running_ui
 
     home = Workspace(workspace).existing()
+    check_port(host, port)
     listening = "this machine alone" if host in ("127.0.0.1", "localhost", "::1") else f"everyone who can reach {host}"
-    Console().print(
-        f"MLflow UI of {workspace} at http://{host}:{port}, for {listening}; Ctrl-C ends it", highlight=False
-    )
-    words = ["ui", "--backend-store-uri", home.tracking_uri, "--host", host, "--port", str(port), "--workers", "1"]
-    words += ["--default-artifact-root", home.artifacts.resolve().as_uri()]
-    environment = {**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true"}
-    raise typer.Exit(subprocess.run([sys.executable, "-m", "mlflow", *words], env=environment, check=False).returncode)
+    place = f"[{host}]" if ":" in host else host
+    with running_ui(home, host, port) as server:
+        Console().print(
+            f"MLflow UI of {escape(str(workspace))} at http://{escape(place)}:{port}, for {listening}; Ctrl-C ends it",
+            highlight=False,
+            soft_wrap=True,
+        )
+        code = server.wait()
+    raise UserError(f"MLflow's server ended with code {code} ({last_words(home)}); its log is {home.root / LOG}")
 
 
 def sync(

@@ -24,6 +24,7 @@ def run(
     k: options.LabelsOption = None,
     backbone: options.BackboneOption = None,
     readout: options.ReadoutOption = None,
+    learner: options.LearnerOption = None,
     folds: options.FoldsOption = None,
     repeats: Annotated[int | None, typer.Option(help="Label draws per fold.")] = None,
     preset: options.PresetOption = None,
@@ -34,6 +35,7 @@ def run(
     memory: options.MemoryOption = None,
     executor: options.ExecutorOption = "local",
     scheduler: options.SchedulerOption = None,
+    trial_timeout: options.TrialTimeoutOption = None,
     workspace: options.WorkspaceOption = options.DEFAULT_WORKSPACE,
     data: options.DataOption = None,
     tracking_uri: options.TrackingOption = None,
@@ -44,7 +46,10 @@ def run(
         bool, typer.Option("--skip-unavailable", help="Go on without what cannot run here; every table says so.")
     ] = False,
     tuned: Annotated[
-        bool, typer.Option("--tuned", help="With the best settings of each method's study; see bench tune.")
+        bool, typer.Option("--tuned", help="With the settings that bench tune found best, each fold with its own.")
+    ] = False,
+    pooled: Annotated[
+        bool, typer.Option("--pooled", help="With --tuned: one setting for all folds, of bench tune --pooled.")
     ] = False,
     storage: Annotated[
         str | None,
@@ -59,7 +64,7 @@ def run(
 
     Without --grid and --dataset it is the grid `quick`. Beside --grid, the axes narrow it.
     """
-    from bench.cli.run_session import RunRequest, execute
+    from bench.execution.request import RunRequest
 
     axes: dict[str, list[Any]] = {
         "datasets": dataset or [],
@@ -67,6 +72,7 @@ def run(
         "k": options.whole_numbers(k or [], "-k"),
         "backbones": backbone or [],
         "readouts": readout or [],
+        "learners": options.specs(learner or []),
     }
     chosen = chosen_grid(grid, axes, data)
     changes: dict[str, Any] = {
@@ -91,12 +97,16 @@ def run(
         tuned=tuned,
         storage=storage,
         memory=memory,
+        pooled=pooled,
+        trial_timeout=trial_timeout,
     )
     if dry_run:
         from bench.cli.dry_run import preview
 
         raise typer.Exit(preview(request, probe))
-    raise typer.Exit(execute(request))
+    from bench.cli.run_report import run_and_report
+
+    raise typer.Exit(run_and_report(request))
 
 
 def chosen_grid(name: str | None, axes: dict[str, list[Any]], data: Path | None = None) -> Grid:
@@ -106,10 +116,25 @@ def chosen_grid(name: str | None, axes: dict[str, list[Any]], data: Path | None 
 
     if name is None and axes["datasets"]:
         given = {axis: values for axis, values in axes.items() if values}
+        _refuse_idle_axes(given)
         return Grid("custom", product(**given))
     if name is None and any(axes.values()):
         raise UserError("these axes need a dataset; add -d NAME, or --grid to narrow one")
     return narrowed(named_grid(name or "quick", data), axes)
+
+
+def _refuse_idle_axes(axes: dict[str, list[Any]]) -> None:
+    """A backbone beside learners that have none would change nothing in silence."""
+    from bench.plan.grids import AXES, has_network
+    from bench.registry import UserError
+
+    learners = axes.get("learners", [])
+    idle = next((axis for axis in ("backbones", "readouts") if axis in axes), None)
+    if learners and idle and not any(map(has_network, learners)):
+        raise UserError(
+            f"{', '.join(learners)} has no {AXES[idle]}, so {', '.join(axes[idle])} would change nothing; "
+            f"leave out --{AXES[idle]}, or add -m gnn"
+        )
 
 
 def adjusted(grid: Grid, changes: dict[str, Any], epochs: int | None) -> Grid:

@@ -22,9 +22,24 @@ def tune(
     k: options.LabelsOption = None,
     backbone: options.BackboneOption = None,
     readout: options.ReadoutOption = None,
+    learner: options.LearnerOption = None,
     trials: Annotated[
-        int, typer.Option("--trials", "-n", help="Trials of each study, the defaults' one included.")
+        int,
+        typer.Option(
+            "--trials",
+            "-n",
+            help="Trials of each study, the defaults' one included. A method takes at most trials x folds x repeats "
+            "trainings, nested or pooled.",
+        ),
     ] = 30,
+    pooled: Annotated[
+        bool,
+        typer.Option(
+            "--pooled",
+            help="One study a method over all folds together, instead of one a fold. Its settings have seen test "
+            "graphs: other folds' parts contain this fold's. Whatever is made of them says so.",
+        ),
+    ] = False,
     timeout: Annotated[float | None, typer.Option(help="Seconds after which no further trial begins.")] = None,
     space: Annotated[
         list[str] | None,
@@ -35,15 +50,18 @@ def tune(
     ] = "budget",
     sampler: Annotated[str, typer.Option(help="tpe, gp or random.")] = "tpe",
     pruner: Annotated[
-        str, typer.Option(help="median, wilcoxon or none: when a trial is given up after some folds.")
+        str, typer.Option(help="median, wilcoxon or none: when a trial is given up after three trainings or more.")
     ] = "median",
     seed: Annotated[int, typer.Option(help="Another one gives another sequence of trials.")] = 0,
     storage: Annotated[
         str | None, typer.Option(help="Any Optuna storage URL. Default: SQLite in the workspace.", show_default=False)
     ] = None,
     status: Annotated[bool, typer.Option("--status", help="Only show the studies of the storage.")] = False,
+    by_fold: Annotated[
+        bool, typer.Option("--by-fold", help="With --status: a line for each fold's study, with its best settings.")
+    ] = False,
     folds: options.FoldsOption = None,
-    repeats: Annotated[int, typer.Option(help="Label draws per fold.")] = 1,
+    repeats: Annotated[int, typer.Option(help="Label draws per fold: each trial is the mean over them.")] = 1,
     preset: options.PresetOption = None,
     epochs: options.EpochsOption = None,
     features: options.FeaturesOption = None,
@@ -52,6 +70,7 @@ def tune(
     memory: options.MemoryOption = None,
     executor: options.ExecutorOption = "local",
     scheduler: options.SchedulerOption = None,
+    trial_timeout: options.TrialTimeoutOption = None,
     workspace: options.WorkspaceOption = options.DEFAULT_WORKSPACE,
     data: options.DataOption = None,
     tracking_uri: options.TrackingOption = None,
@@ -63,14 +82,16 @@ def tune(
 ) -> None:
     """Search good settings for every method of a grid: the same number of trials for each, plain training included.
 
-    A trial trains on the k labelled graphs of each fold and is worth its accuracy on validation graphs; no test graph
-    is looked at. `bench run --tuned` measures the best settings. The same command goes on where it was stopped.
+    Each fold has a study of its own. A trial trains on k labeled graphs per class of that fold and is worth its
+    accuracy on the fold's validation graphs; `bench run --tuned` measures the best settings on that fold alone. So no
+    setting is ever chosen on a graph that it is tested on. The same command goes on where it was stopped.
     """
-    if status:
-        show_status(workspace, storage)
+    if status or by_fold:
+        show_status(workspace, storage, by_fold)
         return
-    from bench.cli.run_session import RunRequest
-    from bench.cli.tune_session import TuneRequest, execute
+    from bench.cli.tune_report import tune_and_report
+    from bench.execution.request import RunRequest
+    from bench.tuning.request import TuneRequest
     from bench.tuning.space import read_narrowing
     from bench.tuning.study import Search
 
@@ -80,6 +101,7 @@ def tune(
         "k": options.whole_numbers(k or [], "-k"),
         "backbones": backbone or [],
         "readouts": readout or [],
+        "learners": options.specs(learner or []),
     }
     changes: dict[str, Any] = {
         "folds": folds,
@@ -96,6 +118,7 @@ def tune(
         tracking_uri=tracking_uri,
         jobs=jobs,
         memory=memory,
+        trial_timeout=trial_timeout,
         executor=executor,
         scheduler=scheduler,
         device=device,
@@ -104,14 +127,14 @@ def tune(
     )
     search = Search(trials, sampler, pruner, seed)
     narrowing = {**chosen.space, **read_narrowing(space or [])}
-    raise typer.Exit(execute(TuneRequest(run, search, validation, storage, timeout, narrowing)))
+    raise typer.Exit(tune_and_report(TuneRequest(run, search, validation, storage, timeout, narrowing, pooled)))
 
 
-def show_status(workspace: Path, storage: str | None) -> None:
+def show_status(workspace: Path, storage: str | None, by_fold: bool) -> None:
     """The studies of a storage."""
     from bench.cli.progress import output
     from bench.cli.tuning_status import print_studies
     from bench.results.workspace import Workspace
     from bench.tuning.storage import existing_storage
 
-    print_studies(existing_storage(storage, Workspace(workspace)), output())
+    print_studies(existing_storage(storage, Workspace(workspace)), output(), by_fold)

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import torch
-from torch import Tensor
-from torch_geometric.data import Data
 
-from augmenters.base import StepAugmenter, generator
+from augmenters.base import EmbeddingAugmenter, GraphAugmenter, StepAugmenter, generator
 from bench.learning.augmentation import Stopwatch, generated_figures, make_context
-from bench.learning.fast.graphs.joined import NotFast
 from bench.learning.fast.graphs.prepared import prepare
-from bench.learning.fast.training.build import check_model, dropout_of, fixed_network, parts_of
-from bench.learning.fast.training.epochs import leaves_torch_alone, steps
+from bench.learning.fast.kernels import LAYERS, Architecture, kernel_obstacle
+from bench.learning.fast.not_fast import NotFast
+from bench.learning.fast.ops.dropout import Dropout
+from bench.learning.fast.ops.parameters import Parameters
+from bench.learning.fast.pretraining import fast_class_probabilities
+from bench.learning.fast.training.build import WEIGHTS_REFUSED
+from bench.learning.fast.training.epochs import Epochs, leaves_torch_alone
 from bench.learning.fast.training.loop import train
-from bench.learning.fast.training.parameters import Parameters
-from bench.learning.problem import Fitted, Problem, curve_epochs, label_rows
+from bench.learning.problem import Fitted, Problem, curve_epochs
 from bench.learning.reference import fit_problem
-from bench.registry import Choice
-from models.classifier import build_classifier
-from models.fit import TrainedNetwork, class_probabilities, one_thread, own_stream, predict
+from bench.registry import Scalar
+from models import BACKBONES, READOUTS
+from models.fit import TrainedNetwork, one_thread, own_stream
+
+NO_SETTINGS: Mapping[str, Scalar] = MappingProxyType({})
 
 
 class FastEngine:
@@ -33,76 +37,72 @@ class FastEngine:
         results: list[Fitted | Exception] = []
         for problem in problems:
             try:
-                results.append(fit_fast(problem))
-            except NotFast as reason:
-                results.append(attempt_reference(problem, str(reason)))
+                results.append(fit_or_hand_over(problem))
             except (ArithmeticError, RuntimeError, ValueError, MemoryError) as error:
                 results.append(error)
         return results
 
 
-def attempt_reference(problem: Problem, reason: str) -> Fitted | Exception:
-    """The reference engine's answer for a problem that is not for this one, and why it is not."""
+def fit_or_hand_over(problem: Problem) -> Fitted:
+    """A trained classifier; where the reference engine had to train it, the result says why."""
     try:
-        return replace(fit_problem(problem), handed_over=reason)
-    except (ArithmeticError, RuntimeError, ValueError, MemoryError) as error:
-        return error
+        return fit_fast(problem)
+    except NotFast as obstacle:
+        return replace(fit_problem(problem), handed_over=obstacle.reason)
+
+
+def fast_obstacle(
+    backbone: type, readout: type, augmenter: type, settings: Mapping[str, Scalar] = NO_SETTINGS
+) -> str | None:
+    """Why this engine would hand a combination of classes over, None if it would not.
+
+    `settings` are those of the backbone, whose layers may be built in ways that have no kernel here.
+    What only the data can tell (a self loop, say) is not known here; `Fitted.handed_over` says it after the training.
+    """
+    if (reason := kernel_obstacle(backbone, readout, settings)) is not None:
+        return reason
+    if issubclass(augmenter, StepAugmenter):
+        return f"{augmenter.__name__} acts inside the step, with gradients"
+    if issubclass(augmenter, EmbeddingAugmenter):
+        return None
+    if not issubclass(augmenter, GraphAugmenter) or augmenter.when not in ("offline", "epoch"):
+        return f"{augmenter.__name__} works inside the step on something other than graph embeddings"
+    if augmenter.weighted and LAYERS[backbone] == "gat":
+        return WEIGHTS_REFUSED
+    return None
+
+
+def obstacle_of(problem: Problem) -> str | None:
+    """Why this engine would hand a trial over, as far as it can be told without a look at the graphs."""
+    if problem.device != "cpu":
+        return f"device {problem.device}"
+    if problem.training.select != "last":
+        return f"select={problem.training.select}"
+    if problem.backbone is None or problem.readout is None:
+        return "no backbone and readout"
+    backbone, readout = BACKBONES.load(problem.backbone.name), READOUTS.load(problem.readout.name)
+    return fast_obstacle(backbone, readout, type(problem.augmenter), problem.backbone.settings)
 
 
 @one_thread()
 def fit_fast(problem: Problem) -> Fitted:
     """What `fit_problem` of the reference does, by hand; raises NotFast where it cannot."""
-    if problem.device != "cpu":
-        raise NotFast(f"device {problem.device}")
-    if problem.training.select != "last":
-        raise NotFast(f"select={problem.training.select}")
-    if isinstance(problem.augmenter, StepAugmenter):
-        raise NotFast(f"{type(problem.augmenter).__name__} acts inside the step, with gradients")
+    if (reason := obstacle_of(problem)) is not None:
+        raise NotFast(reason)
     watch = Stopwatch()
-    model = problem.fresh_model()
-    check_model(model)
+    network = problem.fresh_model()
+    model = Architecture.of(network)
     rng, context = generator(problem.augment_seed), make_context(problem, fast_class_probabilities)
-    fixed = prepare(problem, model, rng, context)
+    fixed = prepare(problem, model.layer == "gat", rng, context)
     watch.lap("augment")
     with torch.no_grad(), own_stream(problem.augment_seed):
-        parameters = Parameters(model, problem.training.lr, problem.training.weight_decay)
-        dropout = dropout_of(model, problem.augment_seed, leaves_torch_alone(problem.augmenter))
-        networks = steps(problem, model, parameters, fixed, rng, context, dropout)
-        losses = train(parameters, networks, problem.training.epochs)
-        parameters.store(model)
+        parameters = Parameters(network, problem.training.lr, problem.training.weight_decay)
+        alone = leaves_torch_alone(problem.augmenter)
+        dropout = Dropout(model.dropout, problem.augment_seed, alone) if model.dropout else None
+        epochs = Epochs(problem, model, parameters, fixed, dropout)
+        losses = train(parameters, epochs.each(rng, context), problem.training.epochs)
+        parameters.store(network)
     watch.lap("train")
     figures = generated_figures(problem, fixed.densities, context)
     curve = tuple((epoch, float(losses[epoch - 1])) for epoch in curve_epochs(problem.training.epochs))
-    return Fitted(TrainedNetwork(model), float(losses[-1]), figures, watch.seconds, curve, FastEngine.name)
-
-
-def fast_class_probabilities(
-    graphs: Sequence[Data],
-    num_classes: int,
-    *,
-    epochs: int,
-    seed: int,
-    backbone: str | Choice = "gcn",
-    readout: str | Choice = "mean",
-    lr: float = 0.01,
-) -> Tensor:
-    """`class_probabilities` of `models.fit` by the fast loop, or by itself for a model that is not written out."""
-    model = build_classifier(backbone, readout, graphs[0].num_node_features, num_classes, seed)
-    try:
-        check_model(model)
-        with torch.no_grad(), own_stream(seed):
-            parameters = Parameters(model, lr)
-            targets = label_rows(graphs, num_classes)
-            dropout = dropout_of(model, seed, alone=True)
-            network = fixed_network(
-                model, parameters, parts_of(model, graphs), targets, torch.ones(len(graphs)), dropout
-            )
-            train(parameters, ((network, None) for _ in range(epochs)), epochs)
-            if not model.backbone.dropout:
-                return network.forward().softmax(dim=1)
-            parameters.store(model)
-        return predict(model, graphs)
-    except NotFast:
-        return class_probabilities(
-            graphs, num_classes, epochs=epochs, seed=seed, backbone=backbone, readout=readout, lr=lr
-        )
+    return Fitted(TrainedNetwork(network), float(losses[-1]), figures, watch.seconds, curve, engine=FastEngine.name)

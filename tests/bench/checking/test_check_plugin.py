@@ -1,7 +1,8 @@
-"""Somebody else's augmenter, in a package of its own: once installed it is listed, checked and run like any other."""
+"""Somebody else's plug-ins, each in a package of its own: once installed, listed, checked and run like any other."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -18,12 +19,13 @@ BENCH = "from bench.cli.app import main; main()"
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory) -> Path:
-    """A folder with the plug-in installed in it by pip, built from a copy, without a network."""
+    """A folder with the plug-ins installed in it by pip, built from copies, without a network."""
     folder = tmp_path_factory.mktemp("plugin")
     source, target = folder / "source", folder / "site"
     shutil.copytree(PLUGIN, source, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-index"]
-    words = [*pip, "--no-deps", "--no-build-isolation", "--target", str(target), str(source)]
+    sources = [str(path.parent) for path in sorted(source.rglob("pyproject.toml"))]
+    words = [*pip, "--no-deps", "--no-build-isolation", "--target", str(target), *sources]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return target
@@ -47,6 +49,9 @@ def test_it_is_listed_with_its_settings(installed, tmp_path):
     every = bench("list", path=installed, cwd=tmp_path)
     assert every.returncode == 0, every.stderr
     assert re.search(r"augmenter\s+hidenodes\s+from augbench-hidenodes", every.stdout)
+    assert re.search(r"readout\s+softclusters\s+from augbench-softclusters", every.stdout)
+    assert re.search(r"learner\s+gnn\s+graph neural network", every.stdout)
+    assert re.search(r"learner\s+nodecount\s+from augbench-nodecount", every.stdout)
     one = bench("list", "hidenodes", path=installed, cwd=tmp_path)
     assert "a number from 0 to 1; default 0.2" in one.stdout
 
@@ -56,6 +61,58 @@ def test_it_is_checked(installed, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"hidenodes: \d+ hold, 3 do not apply", done.stdout)
     assert re.search(r"nothing changes at strength 0 +holds +with p=0", done.stdout)
+
+
+def test_the_readout_and_the_learner_are_checked(installed, tmp_path):
+    done = bench("check", "softclusters:clusters=2", "learner:nodecount", path=installed, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"auxiliary loss is one finite number +holds", done.stdout)
+    assert re.search(r"softclusters:clusters=2: \d+ hold, 0 do not apply", done.stdout)
+    assert re.search(r"nodecount: \d+ hold, 0 do not apply", done.stdout)
+
+
+def test_the_readout_is_run_by_the_reference_engine(installed, tmp_path):
+    """The fast engine does not know it, hands over and says so."""
+    words = ["run", "-d", "digits", "-a", "none", "-a", "dropedge", "-r", "softclusters", "-k", "1"]
+    words += ["--folds", "1", "--repeats", "1", "--epochs", "3", "-j", "1", "-w", "w"]
+    done = bench(*words, path=installed, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [json.loads(line) for line in (tmp_path / "w" / "ledger.jsonl").read_text(encoding="utf-8").splitlines()]
+    trials = [line for line in lines if line["type"] == "trial"]
+    assert [line["status"] for line in trials] == ["done", "done"]
+    assert all("SoftClusters" in line["handed_over"] and "reference" in line["engine"] for line in trials)
+
+
+RUN_LEARNER = """
+import json, sys
+from pathlib import Path
+from bench.execution.trial import TrialRunner, engines
+from bench.learning import LEARNERS
+from bench.plan.cells import Trial
+from bench.plan.grids import Grid, product
+from bench.plan.planner import Planner
+
+root, records = Path("data"), []
+runner = TrialRunner(root, engines()["fast"]())
+for cell in Planner(root, "fast").plan(Grid("test", product(["synthetic"], ["none", "g-mixup"], [5]))).cells:
+    for part, value in (("learner", LEARNERS.resolve("nodecount:strength=10")), ("backbone", None), ("readout", None)):
+        object.__setattr__(cell, part, value)
+    record = runner.run([(cell, Trial(0, 0))])[0]
+    records.append(record if isinstance(record, dict) else record.to_json())
+print(json.dumps(records))
+"""
+
+
+def test_the_learner_is_run(installed, tmp_path):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), str(ROOT)])}
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_LEARNER], capture_output=True, text=True, check=False, env=environment, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    for record in json.loads(done.stdout):
+        assert record["status"] == "done", record["reason"]
+        assert 0 < record["accuracy"] <= 1 and record.get("loss") is None
+        assert sum(record["predicted"].values()) == pytest.approx(1)
 
 
 def test_it_is_run_and_its_version_kept(installed, tmp_path):
@@ -72,5 +129,13 @@ def test_the_page_shows_the_very_files():
     page = (ROOT / "docs" / "writing-an-augmenter.md").read_text(encoding="utf-8")
     for name, kind in (("hidenodes.py", "python"), ("pyproject.toml", "toml")):
         assert f"```{kind}\n{(PLUGIN / name).read_text(encoding='utf-8')}```" in page
-    code = [line for line in (PLUGIN / "hidenodes.py").read_text(encoding="utf-8").splitlines() if line.strip()]
+    page = (ROOT / "docs" / "writing-a-learner.md").read_text(encoding="utf-8")
+    for name in ("softclusters", "nodecount"):
+        assert f"```python\n{(PLUGIN / name / f'{name}.py').read_text(encoding='utf-8')}```" in page
+
+
+@pytest.mark.parametrize("path", sorted(PLUGIN.rglob("*.py")), ids=lambda path: path.stem)
+def test_a_plug_in_is_short(path):
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    code = [line for line in lines if not line.startswith(("import ", "from ", '"'))]
     assert len(code) <= 20

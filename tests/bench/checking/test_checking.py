@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import random
 from dataclasses import dataclass
 from typing import ClassVar
@@ -101,7 +100,7 @@ def test_settings_of_the_identity_come_from_the_class(monkeypatch):
             return None
 
         def apply(self, graphs, drawn):
-            new = [copy.copy(graph) for graph in graphs]
+            new = [graph.clone() for graph in graphs]
             for graph in new:
                 graph.x = graph.x + self.by
             return new

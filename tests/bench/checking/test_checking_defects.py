@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -25,7 +24,7 @@ class Copies(GraphAugmenter):
         return rng.random(len(graphs))
 
     def apply(self, graphs, drawn):
-        return [self.spoil(copy.copy(graph), share) for graph, share in zip(graphs, drawn, strict=True)]
+        return [self.spoil(graph.clone(), share) for graph, share in zip(graphs, drawn, strict=True)]
 
     def spoil(self, graph, share):
         return graph
@@ -134,9 +133,10 @@ class LostWeights(Copies):
 class InPlace(Copies):
     """An edit of the training set itself: deletions would pile up over the epochs."""
 
-    def spoil(self, graph, share):
-        graph.x.mul_(0.5)
-        return graph
+    def apply(self, graphs, drawn):
+        for graph in graphs:
+            graph.x.clamp_(max=0.5)
+        return super().apply(graphs, drawn)
 
 
 class Unseeded(Copies):

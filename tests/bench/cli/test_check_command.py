@@ -41,7 +41,7 @@ def test_a_class_is_checked_where_it_lies(mine):
 
 
 def test_what_is_broken_gives_exit_code_1_and_the_value(mine):
-    mine("inplace", "copy.copy(graph)", "graph")
+    mine("inplace", "graph.clone() for", "graph for")
     done = check("inplace.masks:HideNodes", "dropedge")
     assert done.exit_code == 1, done.output
     assert re.search(r"the input is untouched +broken +mixed sizes: graph \d+: x was", done.output)
@@ -51,27 +51,32 @@ def test_what_is_broken_gives_exit_code_1_and_the_value(mine):
 
 def test_all_sums_up_and_shows_only_what_is_broken(mine, monkeypatch):
     from augmenters import AUGMENTERS
+    from models import READOUTS
 
     mine("unseeded", "rng.random", "__import__('numpy').random.random")
     entries = {name: AUGMENTERS.entry(name) for name in ("none", "dropnode")}
     monkeypatch.setattr(AUGMENTERS, "_entries", entries)
     monkeypatch.setattr(AUGMENTERS, "_discovered", True)
     AUGMENTERS.add("unseeded", "unseeded.masks:HideNodes")
+    monkeypatch.setattr(READOUTS, "_entries", {"mean": READOUTS.entry("mean")})
     done = check("--all")
     assert done.exit_code == 1
     assert "numpy.random moved" in done.output
     assert done.output.count("works on: mixed sizes") == 1  # the whole report of one augmenter alone
-    assert [line.split(":")[0] for line in done.output.splitlines()[-3:]] == ["dropnode", "none", "unseeded"]
+    summary = [line.split(":")[0] for line in done.output.splitlines()[-5:]]
+    assert summary == ["dropnode", "none", "unseeded", "mean", "gnn"]
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "needs names of augmenters, or --all"),
-        (["none", "--all"], "needs names of augmenters, or --all"),
+        ([], "needs names of plug-ins, or --all"),
+        (["none", "--all"], "needs names of plug-ins, or --all"),
         (["dropegde"], "Did you mean: dropedge"),
         (["dropedge:p=2"], "dropedge: p=2 is not valid"),
         (["no.such:Thing"], "cannot be loaded from no.such:Thing"),
+        (["readout:meen"], "unknown readout 'meen'. Did you mean: mean"),
+        (["learner:gnn:layers=2"], "gnn has no setting 'layers'"),
         (["collections.abc:Sequence"], "is not a subclass of augmenters.base:Augmenter"),
     ],
 )

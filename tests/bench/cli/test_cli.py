@@ -143,18 +143,25 @@ def test_list_shows_settings_of_one_name(bench: Bench) -> None:
     assert "Did you mean: dropedge" in err
 
 
-def test_meeting_pytables_is_said_in_words(tmp_path: Path) -> None:
-    (tmp_path / "tables").mkdir()
-    (tmp_path / "tables" / "__init__.py").write_text("def open_file(): ...\n")
+@pytest.mark.parametrize("name", ["augmenters", "models", "tables"])
+@pytest.mark.parametrize("form", ["package", "module"])
+def test_somebody_elses_package_of_the_same_name_is_said_in_words_and_not_imported(
+    name: str, form: str, tmp_path: Path
+) -> None:
+    place = tmp_path / name / "__init__.py" if form == "package" else tmp_path / f"{name}.py"
+    place.parent.mkdir(exist_ok=True)
+    place.write_text("open('imported', 'w').close()\nraise RuntimeError('imported')\n")
     home = Path(cli.__file__).parents[2]
     done = subprocess.run(
-        [sys.executable, "-c", "from bench.cli.app import main; main()"],
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{home}"},
+        [sys.executable, "-c", "from bench.cli.entry import main; main()", "list"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{home}", "COLUMNS": "400"},
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 2
-    assert "PyTables" in done.stderr and "environment of its own" in done.stderr
-    assert "Traceback" not in done.stderr
+    (line,) = done.stderr.splitlines()
+    assert f"the package `{name}` that Python finds is the one in {tmp_path}" in line
+    assert "environment of its own" in line and ("PyTables" in line) is (name == "tables")
+    assert not (tmp_path / "imported").exists()

@@ -14,9 +14,9 @@ from types import ModuleType
 import pytest
 from rich.console import Console
 
-from bench.cli.run_session import RunRequest
 from bench.cli.status import print_status
 from bench.cli.why import explain
+from bench.execution.request import RunRequest
 from bench.plan.grids import Grid, product
 from bench.plan.planner import Planner
 from bench.plan.staleness import differences
@@ -159,3 +159,13 @@ def test_status_of_13200_trials_takes_less_than_two_seconds_and_no_torch(
     assert done.stdout.splitlines()[-1] == "False"
     assert len(Workspace(tmp_path / "runs").ledger.read_bytes()) > 5_000_000
     assert seconds < 2
+
+
+def test_status_says_which_engine_ran_where_it_was_not_the_one_asked_for(
+    ledger: Path, tmp_path: Path, tools: ModuleType, fake: ModuleType
+) -> None:
+    key = key_of(ledger, tools, "none")
+    handed = [fake.trial(key, fold, 1, engine="reference", handed_over="an edge twice in one graph") for fold in (0, 1)]
+    tools.write_trials(ledger, handed)
+    text = shown(lambda console: print_status(ledger, tmp_path, console))
+    assert "2 trials ran on reference: an edge twice in one graph" in text

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from mlflow import MlflowClient
 
-from bench.cli.tuning_status import studies_in
+from bench.execution.trial import TrialRunner, engines
+from bench.plan.cells import TUNED_ON, Cell, Trial
+from bench.plan.planner import Planner
 from bench.registry import UserError
 from bench.results.ledger import read_records
 from bench.results.workspace import Workspace
 from bench.tuning.best import tuned_plan
 from bench.tuning.storage import Storage
+from bench.tuning.summary import studies_in
+from models import BACKBONES
 
 Make = Callable[..., Path]
 Bench = Callable[..., tuple[int, str, str]]
@@ -27,33 +31,78 @@ def test_search_look_measure_and_print(bench: Bench, workspace: Make) -> None:
     folder = str(workspace())
     methods = ["-a", "none", "-a", "dropedge"]
     code, out, _ = bench("tune", *WORDS, *methods, "-n", "4", "-w", folder)
-    assert code == 0 and "2 studies of 4 trials" in out and "as many per class as there are labels" in out
+    assert code == 0 and "2 methods; for each 2 studies, one a fold, of 4 trials" in out
+    assert "8 trainings at most" in out and "as many per class as there are labels" in out
     code, out, _ = bench("tune", "--status", "-w", folder)
     assert code == 0
     rows = [line for line in out.splitlines() if "│ synthetic" in line]
-    assert len(rows) == 2 and all("4/4" in row and "budget" in row for row in rows)
-    assert out.count("trial ") == 2, "the best settings of each"
+    assert len(rows) == 2 and all("2/2" in row and "8/8" in row and "by fold" in row for row in rows), "one a method"
+    assert out.count("of 2 folds") == 2, "the best settings of each"
+    code, out, _ = bench("tune", "--by-fold", "-w", folder)
+    assert code == 0 and sum("│   fold " in line for line in out.splitlines()) == 4
+    assert sum(", trial " in line for line in out.splitlines()) == 4, "those of each fold"
     run = ["run", *WORDS[:-2], *methods, "--repeats", "1", "-w", folder]
     assert bench(*run)[0] == 0
     code, out, _ = bench(*run, "--tuned")
     assert code == 0 and "dropedge, tuned" in out
     code, out, _ = bench("tables", "-w", folder, "--settings", "default,tuned")
-    assert code == 0 and all(name in out for name in ("GCN (tuned)", "DropEdge (tuned)"))
+    assert code == 0 and all(name in out for name in ("GCN (tuned)", "DropEdge (tuned)", TUNED_ON["nested"]))
     cells = [record for record in read_records(Path(folder) / "ledger.jsonl") if record["type"] == "cell"]
     tuned = {cell["tuned_from"]["augmenter"]: cell for cell in cells if cell["tuned"]}
-    best = {study.facts["augmenter"]: study.best for study in studies_in(Storage(f"sqlite:///{folder}/tuning.db"))}
-    for name, cell in tuned.items():
-        found = best[name].settings
-        assert cell["training"]["lr"] == found["training.lr"]
-        assert cell["backbone"]["settings"]["width"] == found["backbone.width"]
     assert len(tuned) == 2 and len(cells) == 4
+    for study in studies_in(Storage(f"sqlite:///{folder}/tuning.db")):
+        fold = Cell.from_json(tuned[study.facts["augmenter"]]).at(study.fold)
+        assert fold.training.lr == study.best.settings["training.lr"]
+        assert fold.backbone.settings["width"] == study.best.settings["backbone.width"]
+    code, out, _ = bench("why", "-w", folder, tuned["dropedge"]["key"])
+    assert code == 0 and TUNED_ON["nested"] in out and "  fold 0: dropedge" in out and "  fold 1: dropedge" in out
+    code, out, _ = bench("verify", "--from", folder, "--sample", "8")
+    assert code == 0, out
+
+
+def test_pooled_settings_are_called_so_wherever_they_are_shown(bench: Bench, workspace: Make) -> None:
+    folder, words = str(workspace()), [*WORDS[:-2], "-a", "none", "--repeats", "1"]
+    said = TUNED_ON["pooled"]
+    code, out, _ = bench("tune", *WORDS, "-n", "3", "-w", folder, "--pooled")
+    assert code == 0 and "1 study of 3 trials, each on 2 folds" in out and out.count(said) == 2
+    assert said in bench("tune", "--status", "-w", folder)[1]
+    code, _, err = bench("run", *words, "-w", folder, "--tuned")
+    assert code == 2 and "there is no nested study" in err and len(err.strip().splitlines()) == 1
+    code, _, err = bench("run", *words, "-w", folder, "--pooled")
+    assert code == 2 and "add --tuned" in err
+    code, out, _ = bench("run", *words, "-w", folder, "--tuned", "--pooled")
+    assert code == 0 and "none, tuned (pooled)" in out and said in " ".join(out.split())
+    assert bench("run", *words, "-w", folder)[0] == 0
+    assert said in bench("status", "-w", folder)[1]
+    code, out, _ = bench("tables", "-w", folder, "--settings", "default,tuned")
+    assert code == 0 and "GCN (tuned, pooled)" in out and said in out
+    client = MlflowClient(Workspace(Path(folder)).tracking_uri)
+    runs = client.search_runs([client.get_experiment_by_name("custom").experiment_id], "params.tuned = 'True'")
+    assert [run.data.params["tuned_how"] for run in runs] == [said]
+
+
+def test_tuned_and_default_arms_start_from_the_same_weights_where_shapes_allow_it(
+    workspace: Make, tuning: ModuleType, tmp_path: Path
+) -> None:
+    folder, grid = workspace(), tuning.grid(("none",), folds=2)
+    fixed = {"width": "64", "layers": "4", "dropout": "0.3|0.4", "lr": "0.004", "weight_decay": "0"}
+    assert tuning.tune(grid, folder, 2, narrowing=fixed)[0] == 0
+    planner = Planner(tmp_path / "data", "fast")
+    [default], [tuned] = planner.plan(grid).cells, tuned_plan(planner.plan(grid), Storage(tuning.url(folder))).cells
+    runner = TrialRunner(tmp_path / "data", engines()["fast"]())
+    here = tuned.at(1)
+    assert "dropout=0." in here.backbone.label and here.training.lr == 0.004
+    one, other = (runner.problem(cell, Trial(1, 0))[0] for cell in (default, here))
+    assert (one.init_seed, one.pretrain_seed) == (other.init_seed, other.pretrain_seed)
+    wide = replace(here, backbone=BACKBONES.resolve("gcn:width=8"))
+    assert runner.problem(wide, Trial(1, 0))[0].init_seed != one.init_seed
 
 
 def test_trials_that_do_not_fit_into_the_memory_fail_and_say_so(bench: Bench, workspace: Make) -> None:
     code, out, _ = bench("tune", *WORDS, "-a", "none", "-n", "2", "-w", str(workspace()), "--memory", "100MB")
     assert code == 1
     failures = [line for line in out.splitlines() if "failed: this trial" in line]
-    assert len(failures) == 2 and all("more than the 0.1 GiB of --memory" in line for line in failures)
+    assert failures and all("more than the 0.1 GiB of --memory" in line for line in failures)
 
 
 @pytest.mark.parametrize(
@@ -108,17 +157,17 @@ def test_a_study_from_another_search_space_is_told_in_one_line(bench: Bench, wor
 
 
 def test_studies_unfit_for_a_tuned_run_are_refused(workspace: Make, tuning: ModuleType, tmp_path: Path) -> None:
-    from bench.plan.planner import Planner
-
     folder, planner = workspace(), Planner(tmp_path / "data", "fast")
     grid = tuning.grid(("none", "dropedge"))
     narrowing = {"gcn.dropout": "0"}
     assert tuning.tune(replace(grid, cells=grid.cells[:1]), folder, 3, narrowing=narrowing)[0] == 0
     storage = Storage(tuning.url(folder))
-    with pytest.raises(UserError, match=r"there is no study of .*dropedge gcn.* make it with bench tune"):
+    with pytest.raises(UserError, match=r"there is no nested study of .*dropedge gcn.* make it with bench tune"):
         tuned_plan(planner.plan(grid), storage)
     assert tuning.tune(replace(grid, cells=grid.cells[1:]), folder, 2, narrowing=narrowing)[0] == 0
-    with pytest.raises(UserError, match=r"dropedge gcn .* has 2 of 3 trials; complete it with bench tune --trials 3"):
+    with pytest.raises(
+        UserError, match=r"dropedge gcn .*, fold 0' has 2 of 3 trials; complete it with bench tune --trials 3"
+    ):
         tuned_plan(planner.plan(grid), storage)
     assert tuning.tune(replace(grid, cells=grid.cells[1:]), folder, 3, narrowing=narrowing)[0] == 0
     plan = tuned_plan(planner.plan(grid), storage)
@@ -127,6 +176,13 @@ def test_studies_unfit_for_a_tuned_run_are_refused(workspace: Make, tuning: Modu
         {"augmenter": "dropedge", "backbone": "gcn"},
     ]
     assert all(cell.tuned and cell.training.preset == "paper" for cell in plan.cells)
+    assert all(set(cell.by_fold) == {"0", "1", "2"} and cell.tuned_how == "nested" for cell in plan.cells)
+    fewer = tuned_plan(planner.plan(replace(grid, folds=1)), storage)
+    assert [cell.key for cell in fewer.cells] == [cell.key for cell in plan.cells], "a run over fewer folds goes on"
+    with pytest.raises(UserError, match=r"no study of .*, fold 3' in .*make it with bench tune --folds 4"):
+        tuned_plan(planner.plan(replace(grid, folds=4)), storage)
+    with pytest.raises(UserError, match=r"there is no pooled study of .*bench tune --pooled"):
+        tuned_plan(planner.plan(grid), storage, pooled=True)
     with pytest.raises(UserError, match=r"was made with features constant, this run has degree; .*--features degree"):
         tuned_plan(planner.plan(replace(grid, features="degree")), storage)
     with pytest.raises(UserError, match="was made with epochs 2, this run has 3"):
@@ -140,52 +196,27 @@ def test_studies_unfit_for_a_tuned_run_are_refused(workspace: Make, tuning: Modu
         tuned_plan(replace(default, cells=tuple(newer)), storage)
 
 
-def test_trials_are_child_runs_of_their_study_in_mlflow(workspace: Make, tuning: ModuleType) -> None:
-    folder, grid = workspace(), tuning.grid(("none",))
-    home = Workspace(folder)
-    client = MlflowClient(home.tracking_uri)
-    assert tuning.tune(grid, folder, 3, sampler="random", pruner="none")[0] == 0
-    assert tuning.tune(grid, folder, 5, sampler="random", pruner="none")[0] == 0
-    experiment = client.get_experiment_by_name("small-tuning")
-    runs = client.search_runs([experiment.experiment_id])
-    parents = [run for run in runs if "augbench.study" in run.data.tags]
-    children = [run for run in runs if "mlflow.parentRunId" in run.data.tags]
-    assert len(parents) == 1 and len(children) == 5
-    parent = parents[0]
-    assert {run.data.tags["mlflow.parentRunId"] for run in children} == {parent.info.run_id}
-    stored = {str(trial.number): trial for trial in studies_in(Storage(tuning.url(folder)))[0].trials}
-    for run in children:
-        trial = stored[run.data.tags["augbench.trial"]]
-        assert run.data.metrics["validation_accuracy"] == trial.value
-        assert run.data.params["backbone.width"] == str(trial.settings["backbone.width"])
-        history = client.get_metric_history(run.info.run_id, "fold_accuracy")
-        assert [point.value for point in sorted(history, key=lambda p: p.step)] == list(trial.folds)
-    artifacts = {item.path for item in client.list_artifacts(parent.info.run_id)}
-    assert {"history.png", "study.json", "trials.csv"} <= artifacts
-    assert len({trial.value for trial in stored.values()}) < 3 or "importance.png" in artifacts
-    assert parent.data.metrics["best_validation_accuracy"] == max(trial.value for trial in stored.values())
-    assert json.loads(parent.data.tags["best"])
-    assert parent.data.params["validation"] == "budget" and parent.data.params["splits"] == "stratified"
+def test_a_fold_without_a_finished_trial_makes_the_cell_impossible(workspace: Make, tuning: ModuleType) -> None:
+    folder, planner = workspace(), Planner(Path("nowhere"), "fast")
+    storage, grid = Storage(tuning.url(folder)), tuning.grid(("none",), folds=tuning.FOLDS, preset="quick")
+
+    def answer(work: dict[str, Any]) -> Any:
+        return {"status": "failed", "reason": "boom"} if work["fold"] == 2 else tuning.pretended(work)
+
+    tuning.search(tuning.by_fold(storage, tuning.cell("none"), 3), tuning.PretendingPool(answer=answer))
+    with pytest.raises(UserError, match=r"the study '.*, fold 2' has no complete trial; `bench tune --status`"):
+        tuned_plan(planner.plan(grid), storage)
 
 
-def test_a_store_that_dies_costs_a_warning_and_is_completed_later(
-    workspace: Make, tuning: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from mlflow.exceptions import MlflowException
-
-    folder, grid = workspace(), tuning.grid(("none",))
-    with monkeypatch.context() as patch:
-
-        def dead(self: MlflowClient, *arguments: object, **named: object) -> None:
-            raise MlflowException("gone away")
-
-        patch.setattr(MlflowClient, "create_run", dead)
-        code, out = tuning.tune(grid, folder, 2)
-    assert code == 0 and out.count("stopped answering") == 1
-    assert tuning.tune(grid, folder, 2)[0] == 0
-    client = MlflowClient(Workspace(folder).tracking_uri)
-    runs = client.search_runs([client.get_experiment_by_name("small-tuning").experiment_id])
-    assert len(runs) == 3
+def test_methods_that_were_searched_in_other_ways_are_not_put_side_by_side(workspace: Make, tuning: ModuleType) -> None:
+    folder, grid, planner = workspace(), tuning.grid(("none", "dropedge"), folds=1), Planner(Path("nowhere"), "fast")
+    for place, validation in enumerate(("budget", "full")):
+        one = replace(grid, cells=grid.cells[place : place + 1])
+        assert tuning.tune(one, folder, 1, validation=validation)[0] == 0
+    with pytest.raises(
+        UserError, match=r"with validation full, '.*' with budget; tune both with the same --validation"
+    ):
+        tuned_plan(planner.plan(grid), Storage(tuning.url(folder)))
 
 
 def test_a_dask_cluster_finds_what_one_process_finds(workspace: Make, tuning: ModuleType) -> None:
@@ -195,5 +226,5 @@ def test_a_dask_cluster_finds_what_one_process_finds(workspace: Make, tuning: Mo
         assert tuning.tune(grid, folder, 3, **options)[0] == 0
         studies = studies_in(Storage(tuning.url(folder)))
         trials = [sorted(study.trials, key=lambda trial: trial.turn) for study in studies]
-        found.append([[(t.turn, t.state, t.value, t.folds, t.settings) for t in study] for study in trials])
+        found.append([[(t.turn, t.state, t.value, t.accuracies, t.settings) for t in study] for study in trials])
     assert found[0] == found[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
-import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -13,9 +13,12 @@ from unittest import mock
 
 import pytest
 
-from bench.cli.run_session import RunRequest
-from bench.execution.dask_cluster import DaskExecutor, worker_obstacle
-from bench.execution.worker import Task, WorkerSettings
+from bench.execution.containment import TaskFailed
+from bench.execution.dask_cluster import DaskPool
+from bench.execution.dask_worker import worker_obstacle
+from bench.execution.pool import PoolSetup
+from bench.execution.request import RunRequest
+from bench.execution.worker import WorkerSettings
 from bench.plan.planner import Planner
 from bench.registry import UserError
 
@@ -37,54 +40,68 @@ def test_a_cluster_that_is_there_already_runs_with_its_workers_own_data(
         assert {record["status"] for record in tools.results(folder).values()} == {"done"}
         assert len(cluster.scheduler_info["workers"]) == 1  # it is not ours to close
         # A task that a worker cannot even begin is a failure of its trials, not of the run.
-        executor = DaskExecutor(WorkerSettings(None, "fats"), cluster.scheduler_address, 1)
-        cells = Planner(tiny_root, RunRequest.engine).plan(grid)
-        ((record,),) = executor.run([Task(((cells.cells[0], cells.trials[0]),))])
-        assert record["status"] == "failed" and "could not run it: UserError: unknown engine" in record["reason"]
-        executor.close()
+        code, out = tools.run(
+            tools.grid(["none"], datasets=["TINY"], folds=1),
+            workspace("other"),
+            executor="dask",
+            scheduler=cluster.scheduler_address,
+            jobs=None,
+            data=tiny_root,
+        )
+        assert code == 0, out
+        pool = DaskPool(PoolSetup(SETTINGS, 1, cluster.scheduler_address))
+        assert pool.size == 3
+        with pytest.raises(TaskFailed, match="its worker could not run it: ValueError: invalid literal"):
+            pool.submit(int, "x").result(60)
+        with pytest.raises(TaskFailed, match="SystemExit: 5; a method must return"):
+            pool.submit(sys.exit, 5).result(60)
+        assert pool.submit(pow, 2, 5).result(60) == 32
+        pool.close()
         # Workers have BENCH_DATA from when they started; the driver plans with what it is told.
         monkeypatch.setenv("BENCH_DATA", "elsewhere")
         plan = Planner(tiny_root, RunRequest.engine).plan(grid)
         cell = plan.cells[0].to_json()
+        changed = {**cell, "versions": {**cell["versions"], "torch": "1.0"}}
+        setup = PoolSetup(SETTINGS, 1, cluster.scheduler_address, cells=[type(plan.cells[0]).from_json(changed)])
         with pytest.raises(UserError, match=r"cannot take part: this worker has torch .* where the run has 1.0"):
-            changed = {**cell, "versions": {**cell["versions"], "torch": "1.0"}}
-            executor = DaskExecutor(SETTINGS, cluster.scheduler_address, 1)
-            executor.check([type(plan.cells[0]).from_json(changed)])
+            DaskPool(setup)
 
 
-def imagined_executor(**cluster: Any) -> DaskExecutor:
+def imagined_pool(**cluster: Any) -> DaskPool:
     """Without a cluster, or with one that only says what is told here."""
-    with mock.patch("distributed.LocalCluster"), mock.patch("distributed.Client"):
-        executor = DaskExecutor(SETTINGS, None, 2)
-    executor.cluster = mock.Mock(**cluster) if cluster else None
-    executor.client = mock.Mock(status="running", **{"nthreads.return_value": {"tcp://127.0.0.1:1": 1}})
-    return executor
+    with mock.patch("distributed.LocalCluster"), mock.patch("distributed.Client") as client:
+        client.return_value.nthreads.return_value = {"tcp://127.0.0.1:1": 1}
+        client.return_value.run.return_value = {}
+        pool = DaskPool(PoolSetup(SETTINGS, 2))
+    pool.cluster = mock.Mock(**cluster) if cluster else None
+    pool.client = mock.Mock(status="running", **{"nthreads.return_value": {"tcp://127.0.0.1:1": 1}})
+    return pool
 
 
 def test_workers_that_died_while_they_started_are_replaced_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask gives such workers up, and a local cluster would have none at last."""
-    executor = imagined_executor(workers={}, worker_spec={0: {}, 1: {}})
-    executor._replace_lost()
-    assert not executor.cluster.scale.called  # they may just be starting
+    pool = imagined_pool(workers={}, worker_spec={0: {}, 1: {}})
+    pool._replace_lost()
+    assert not pool.cluster.scale.called  # they may just be starting
     monkeypatch.setattr("bench.execution.dask_cluster.LOST_SECONDS", 0.0)
-    executor._replace_lost()
-    assert executor.cluster.worker_spec == {}
-    executor.cluster.scale.assert_called_once_with(2)
+    pool._replace_lost()
+    assert pool.cluster.worker_spec == {}
+    pool.cluster.scale.assert_called_once_with(2)
     with pytest.raises(UserError, match=r"22 workers .* died while they started.* with fewer --jobs to go on"):
         for _ in range(10):
-            executor.cluster.worker_spec.update({0: {}, 1: {}})
-            executor._replace_lost()
+            pool.cluster.worker_spec.update({0: {}, 1: {}})
+            pool._replace_lost()
 
 
-def test_a_result_that_is_lost_with_its_worker_is_waited_for_again(tiny_root: Path, tools: ModuleType) -> None:
+def test_a_result_that_is_lost_with_its_worker_is_waited_for_again() -> None:
     """Dask runs such a task once more; for a moment it still counts as finished."""
-    plan = Planner(tiny_root, RunRequest.engine).plan(tools.grid(datasets=["TINY"], folds=1))
     future = mock.Mock(status="finished", **{"cancelled.return_value": False, "done.return_value": True})
-    future.result.side_effect = [TimeoutError(), [{"type": "trial"}]]
-    executor = imagined_executor()
-    executor.client.submit.return_value = future
-    assert list(executor.run([Task(((plan.cells[0], plan.trials[0]),))])) == [[{"type": "trial"}]]
-    assert executor.client.submit.call_count == 1 and future.result.call_count == 2
+    future.result.side_effect = [TimeoutError(), "its value"]
+    pool = imagined_pool()
+    pool.client.submit.return_value = future
+    assert pool.submit(pow, 2, 2).result(30) == "its value"
+    assert pool.client.submit.call_count == 1 and future.result.call_count == 2
+    pool.close()
 
 
 def test_a_worker_says_why_it_cannot_take_part(tiny_root: Path, tools: ModuleType, tmp_path: Path) -> None:
@@ -100,7 +117,7 @@ def test_a_worker_says_why_it_cannot_take_part(tiny_root: Path, tools: ModuleTyp
 def test_without_the_extra_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UserError, match=r"needs the package distributed; .*pip install 'augbench\[cluster\]'"):
-        DaskExecutor(SETTINGS, None, 1)
+        DaskPool(PoolSetup(SETTINGS, 1))
 
 
 @pytest.mark.parametrize(
@@ -114,35 +131,37 @@ def test_without_the_extra_there_is_one_clear_line(monkeypatch: pytest.MonkeyPat
 )
 def test_no_scheduler_there_is_told_at_once(address: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        DaskExecutor(SETTINGS, address, 1)
+        DaskPool(PoolSetup(SETTINGS, 1, address))
 
 
 def test_a_scheduler_without_workers_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     from distributed import LocalCluster
 
     monkeypatch.setattr("bench.execution.dask_cluster.WORKER_SECONDS", 1)
-    with LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster:
-        executor = DaskExecutor(SETTINGS, cluster.scheduler_address, 1)
-        with pytest.raises(UserError, match=r"has no worker; start one with `dask worker tcp://127\.0\.0\.1:"):
-            executor.check([])
+    said = r"has no worker; start one with `dask worker tcp://127\.0\.0\.1:"
+    with (
+        LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster,
+        pytest.raises(UserError, match=said),
+    ):
+        DaskPool(PoolSetup(SETTINGS, 1, cluster.scheduler_address))
 
 
 def test_a_scheduler_that_goes_away_ends_the_run_with_how_to_go_on(
-    tmp_path: Path, tools: ModuleType, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from distributed import LocalCluster
 
     monkeypatch.setattr("bench.execution.dask_connection.CONNECT_SECONDS", 2)
     monkeypatch.setattr("bench.execution.dask_cluster.RETURN_SECONDS", 1)
-    plan = Planner(tmp_path, RunRequest.engine).plan(tools.grid(folds=1))
-    with LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster:
-        executor = DaskExecutor(SETTINGS, cluster.scheduler_address, 1)
-        timer = threading.Timer(1, cluster.close)
-        timer.start()
+    with LocalCluster(n_workers=1, host="127.0.0.1", dashboard_address=None) as cluster:
+        pool = DaskPool(PoolSetup(SETTINGS, 1, cluster.scheduler_address))
+        future = pool.submit(time.sleep, 600)
+        cluster.close()
         with pytest.raises(UserError, match="is gone; what was finished is kept, run the same command again"):
-            list(executor.run([Task(((plan.cells[0], plan.trials[0]),))]))
-        timer.join()
-    executor.close()
+            future.result(60)
+        with pytest.raises(UserError, match="is gone"):
+            pool.submit(time.sleep, 600).result(60)
+    pool.close()
 
 
 def test_a_port_that_is_no_scheduler_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,4 +169,4 @@ def test_a_port_that_is_no_scheduler_is_told(monkeypatch: pytest.MonkeyPatch) ->
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with pytest.raises(UserError, match="no Dask scheduler answers"):
-            DaskExecutor(SETTINGS, f"tcp://127.0.0.1:{port}", 1)
+            DaskPool(PoolSetup(SETTINGS, 1, f"tcp://127.0.0.1:{port}"))

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from bench.cli.progress import PLAIN_LINE_EVERY, RunView, duration
-from bench.cli.run_session import RunRequest
-from bench.execution import local
-from bench.execution.worker import Task, run_task
+from bench.cli.progress import PLAIN_LINE_EVERY, TrialBars, duration
+from bench.execution.request import RunRequest
+from bench.execution.serial import SerialPool
 from bench.registry import UserError
-from bench.results.ledger import Ledger, Record
+from bench.results.ledger import Ledger
+from bench.results.records import TrialRecord
 from bench.results.workspace import Workspace
 
 Make = Callable[..., Path]
@@ -53,16 +57,14 @@ def test_failures_are_lines_with_reasons_and_the_grid_goes_on(
     grid = tools.grid([names["Raises"], names["Exhausts"], names["Blows"], "none"])
     code, out = tools.run(grid, folder)
     assert code == 1
-    by_method: dict[str, list[Record]] = {}
+    by_method: dict[str, list[TrialRecord]] = {}
     state = tools.state(folder)
     for key, trials in state.trials.items():
-        by_method[state.cells[key]["augmenter"]["name"]] = list(trials.values())
-    assert {record["status"] for record in by_method["none"]} == {"done"}
-    assert {(r["status"], r["reason"]) for r in by_method[names["Raises"]]} == {
-        ("failed", "RuntimeError: boom [not markup]")
-    }
-    assert all(r["reason"].startswith("out of memory: ") for r in by_method[names["Exhausts"]])
-    assert {record["status"] for record in by_method[names["Blows"]]} == {"diverged"}
+        by_method[state.cells[key].augmenter.name] = list(trials.values())
+    assert {record.status for record in by_method["none"]} == {"done"}
+    assert {(r.status, r.reason) for r in by_method[names["Raises"]]} == {("failed", "RuntimeError: boom [not markup]")}
+    assert all(str(r.reason).startswith("out of memory: ") for r in by_method[names["Exhausts"]])
+    assert {record.status for record in by_method[names["Blows"]]} == {"diverged"}
     assert "6 trials have no result" in out
     assert "boom [not markup]" in out and "fold 1, repeat 0" in out
     assert "none done" in out
@@ -85,15 +87,16 @@ def test_failed_trials_are_tried_again_unless_they_are_to_be_left(
 def test_an_interruption_keeps_what_was_finished_and_says_how_to_go_on(
     workspace: Make, tools: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Interrupted(local.SerialExecutor):
-        def run(self, tasks: Sequence[Task]) -> Iterator[list[Record]]:
-            for task in tasks[:3]:
-                yield run_task(self.settings, task.to_json())
+    real, calls = SerialPool.submit, itertools.count(1)
+
+    def interrupted(self: SerialPool, *work: Any) -> Future[Any]:
+        if next(calls) > 3:
             raise KeyboardInterrupt
+        return real(self, *work)
 
     folder, grid = workspace(), tools.grid(["none", "duplicate"], folds=3)
     with monkeypatch.context() as patched:
-        patched.setattr("bench.cli.run_session.SerialExecutor", Interrupted)
+        patched.setattr(SerialPool, "submit", interrupted)
         code, out = tools.run(grid, folder)
     assert code == 130
     assert "3 trials finished in this run are kept, 3 are left. Run the same command again" in out
@@ -104,6 +107,16 @@ def test_an_interruption_keeps_what_was_finished_and_says_how_to_go_on(
     whole = workspace("whole")
     tools.run(grid, whole)
     assert tools.results(whole) == tools.results(folder)
+
+
+def test_with_nothing_to_do_no_worker_starts(
+    workspace: Make, tools: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, grid = workspace(), tools.grid(folds=1)
+    assert tools.run(grid, folder)[0] == 0
+    monkeypatch.setattr("bench.execution.local.LocalPool.__init__", None)  # would not be callable
+    code, out = tools.run(grid, folder, jobs=1)
+    assert code == 0 and "1 trials done already" in out
 
 
 def test_the_second_run_on_a_workspace_gets_a_clear_message(workspace: Make, tools: ModuleType) -> None:
@@ -129,7 +142,7 @@ def test_skip_unavailable_runs_the_rest_and_the_ledger_says_so(workspace: Make, 
     code, out = tools.run(grid, folder, skip_unavailable=True)
     assert code == 0 and "cannot run 1 cells: NCI1" in out
     (plan,) = tools.state(folder).plans
-    assert [item["cell"]["dataset"] for item in plan["skipped"]] == ["NCI1"]
+    assert [item["cell"]["dataset"] for item in plan.skipped] == ["NCI1"]
 
 
 @pytest.mark.parametrize(
@@ -165,8 +178,10 @@ def test_plain_lines_are_whole_whatever_the_width(workspace: Make, tools: Module
     state = tools.state(folder)
     (key,) = state.cells
     out = io.StringIO()
-    with RunView(Console(file=out, width=20), {state.cells[key]["dataset"]: (0, 1)}) as view:
-        view.finished(next(iter(state.trials[key].values())), state.cell(key), state)
+    bars = TrialBars(Console(file=out, width=20), {state.cells[key].dataset: (0, 1)})
+    bars.start()
+    bars.finished(next(iter(state.trials[key].values())), state.cells[key], state)
+    bars.stop()
     (line,) = out.getvalue().splitlines()
     assert line.startswith("1/1 trials, 0 s left, last: synthetic:graphs=60 k=2 none gcn mean: ")
 
@@ -178,10 +193,12 @@ def test_the_live_view_shows_datasets_failures_and_time_left(workspace: Make, to
     (key,) = state.cells
     out = io.StringIO()
     console = Console(file=out, width=100, force_terminal=True)
-    with RunView(console, {"digits": (2, 5), state.cells[key]["dataset"]: (0, 2)}) as view:
-        record = next(iter(state.trials[key].values()))
-        view.finished(record, state.cell(key), state)
-        view.finished({**record, "status": "failed", "reason": "boom"}, state.cell(key), state)
+    bars = TrialBars(console, {"digits": (2, 5), state.cells[key].dataset: (0, 2)})
+    bars.start()
+    record = next(iter(state.trials[key].values()))
+    bars.finished(record, state.cells[key], state)
+    bars.finished(replace(record, status="failed", reason="boom"), state.cells[key], state)
+    bars.stop()
     text = out.getvalue()
     for words in ("4/7", "2/5", "2/2", "1 failed", "left", "failed (boom)"):
         assert words in text

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from bench.cli.run_session import RunRequest
 from bench.execution import memory
 from bench.execution.memory import (
     GIB,
     WORKER,
     Claims,
-    estimated_peak,
     memory_budget,
     parse_memory,
     room_for,
     workers_within,
 )
+from bench.execution.request import RunRequest
 from bench.execution.trial import TrialRunner
 from bench.learning.fast.engine import FastEngine
+from bench.learning.memory import estimated_peak
 from bench.plan.cells import Trial
 from bench.plan.grids import named_grid, product
 from bench.plan.planner import Planner
@@ -60,16 +57,6 @@ def test_as_many_workers_as_the_budget_holds_at_rest() -> None:
     assert workers_within(1, 8) == 1
 
 
-def test_the_estimate_grows_with_what_is_trained(problem: Make) -> None:
-    plain = estimated_peak(problem("none"), "fast")
-    assert estimated_peak(problem("none", backbone="gcn:width=128"), "fast") > plain
-    assert estimated_peak(problem("none", backbone="gcn:dropout=0.5"), "fast") > plain
-    assert estimated_peak(problem("dropedge"), "fast") > plain
-    assert estimated_peak(problem("gdm-unc"), "fast") > plain
-    assert estimated_peak(problem("gdm-unc", backbone="gat"), "fast") > estimated_peak(problem("gdm-unc"), "fast")
-    assert estimated_peak(problem("none"), "reference") > plain
-
-
 def test_a_trial_that_never_fits_is_refused_in_one_line(problem: Make) -> None:
     task, said = problem("none"), r"the largest with 19 nodes, .*gcn.* needs about .* --memory"
     with pytest.raises(UserError, match=said) as caught, room_for(task, 1000, "fast"):
@@ -77,47 +64,72 @@ def test_a_trial_that_never_fits_is_refused_in_one_line(problem: Make) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_trial_waits_until_another_is_done(problem: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    task = problem("none")
-    alone = int(psutil.Process().memory_info().rss) + estimated_peak(task, "fast")
-    claims = Claims(alone + WORKER, multiprocessing.get_context("spawn"))
-    monkeypatch.setattr(memory, "_CLAIMS", claims)
-    claims.move(2 * WORKER)
-    second_trains = threading.Event()
+class Recorded:
+    """A pool that has room for everything, and remembers what was asked."""
 
-    def second() -> None:
-        with room_for(task, 100 * alone, "fast"):
-            second_trains.set()
+    def __init__(self) -> None:
+        self.said: list[Any] = []
 
-    waiting = threading.Thread(target=second)
-    # The process grows while it is tested, so what it claims is made large against that.
-    monkeypatch.setattr(memory, "estimated_peak", lambda *_: alone)
-    with room_for(task, 100 * alone, "fast"):
-        waiting.start()
-        assert not second_trains.wait(0.3)
-    assert second_trains.wait(10)
-    waiting.join(10)
-    assert claims.held.value == 2 * WORKER
-    assert claims.training.value == 0
+    def claim(self, amount: int) -> None:
+        self.said.append(amount)
+
+    def give_back(self) -> None:
+        self.said.append("back")
+
+
+def test_a_trial_claims_what_it_needs_and_gives_it_back_whatever_happens(
+    problem: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, room = problem("none"), Recorded()
+    monkeypatch.setattr(memory, "_ROOM", room)
+    with pytest.raises(RuntimeError), room_for(task, 1000 * GIB, "fast"):
+        assert room.said[0] >= estimated_peak(task, "fast") and len(room.said) == 1
+        raise RuntimeError
+    assert room.said[1:] == ["back"]
+
+
+def test_a_claim_waits_until_another_is_given_back() -> None:
+    claims = Claims(3 * WORKER + 100)
+    for worker in (1, 2, 3):
+        claims.join(worker)
+        claims.ask(worker, 60)
+    assert claims.grant() == [1] and claims.grant() == []
+    claims.give_back(1)
+    assert claims.grant() == [2]
+    assert claims.held == 3 * WORKER + 60
+
+
+def test_claims_that_fit_are_granted_side_by_side_and_one_always_is() -> None:
+    claims = Claims(3 * WORKER)
+    for worker, amount in ((1, WORKER // 2), (2, 10 * WORKER), (3, WORKER // 4)):
+        claims.join(worker)
+        claims.ask(worker, amount)
+    claims.leave(3)
+    assert claims.grant() == [1]
+    claims.give_back(1)
+    assert claims.grant() == [2], "though it is too large: nothing else trains"
+
+
+def test_a_dead_worker_gives_everything_back() -> None:
+    claims = Claims(2 * WORKER + 10)
+    for worker in (1, 2):
+        claims.join(worker)
+        claims.ask(worker, 8)
+    assert claims.grant() == [1]
+    claims.leave(1)
+    assert claims.held == WORKER and claims.grant() == [2]
 
 
 def test_the_ledger_gets_the_reason(tmp_path: Path) -> None:
     cell = Planner(tmp_path, "fast").cell(product(["synthetic"], k=[2])[0], Training(epochs=1))
     (record,) = TrialRunner(tmp_path, FastEngine(), memory=GIB // 8).run([(cell, Trial(0, 0))])
-    assert record["status"] == "failed"
-    assert record["reason"].startswith("this trial (8 graphs")
+    assert record.status == "failed"
+    assert str(record.reason).startswith("this trial (8 graphs")
     (record,) = TrialRunner(tmp_path, FastEngine(), memory=1000 * GIB).run([(cell, Trial(0, 0))])
-    assert record["status"] == "done"
+    assert record.done
 
 
 def test_a_cluster_has_limits_of_its_own(tmp_path: Path) -> None:
     request = RunRequest(grid=named_grid("quick"), workspace=tmp_path, executor="dask", memory="4GiB")
     with pytest.raises(UserError, match="leave --memory out"):
         request.check()
-
-
-def test_trials_that_fit_train_side_by_side(problem: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_CLAIMS", Claims(1000 * GIB, multiprocessing.get_context("spawn")))
-    with room_for(problem("none"), 1000 * GIB, "fast"), room_for(replace(problem("none")), 1000 * GIB, "fast"):
-        assert memory._CLAIMS is not None
-        assert memory._CLAIMS.training.value == 2

@@ -11,10 +11,11 @@ import torch
 from rich.console import Console
 from torch_geometric.data import Data
 
-from bench.cli.inspect_session import InspectRequest, execute
+from bench.cli.inspect_report import inspect_and_report
 from bench.execution.trial import TrialRunner, engines
 from bench.inspecting import looking, shapes
 from bench.inspecting.looking import chosen_trials, inspect_trials, resolve_cells
+from bench.inspecting.request import InspectRequest
 from bench.inspecting.shapes import Shape, distances, grown_piece, pooled, shape_of
 from bench.inspecting.summary import figures, remarks
 from bench.learning.augmentation import make_context
@@ -130,7 +131,9 @@ def test_trials_follow_one_another_over_the_folds():
 def test_a_mistake_is_one_line(change, words, tmp_path):
     options = {"dataset": "digits", "augmenters": ["none"], "k": 1, "trials": 1, **change}
     with pytest.raises(UserError, match=words.replace("(", r"\(")) as error:
-        execute(InspectRequest(workspace=tmp_path / "w", data=tmp_path, **options), Console(file=io.StringIO()))
+        inspect_and_report(
+            InspectRequest(workspace=tmp_path / "w", data=tmp_path, **options), Console(file=io.StringIO())
+        )
     assert "\n" not in str(error.value)
 
 
@@ -202,7 +205,8 @@ def test_table_picture_and_run_are_kept_and_replaced(tmp_path):
     request = InspectRequest("digits", ["dropedge", "g-mixup"], k=1, trials=2, workspace=tmp_path / "w", data=tmp_path)
     for _ in range(2):
         out = io.StringIO()
-        picture, numbers = execute(request, Console(file=out, width=100))
+        outcome = inspect_and_report(request, Console(file=out, width=100))
+        picture, numbers = outcome.picture, outcome.figures
     assert picture.parent == tmp_path / "w" / "inspect"
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "distance: spectrum" in out.getvalue()

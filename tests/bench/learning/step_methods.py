@@ -63,8 +63,8 @@ class Transplant(StepAugmenter):
         edges = [parts[0].edge_index, parts[1].edge_index + start, bridge, bridge.flip(0)]
         share = float(given_by[given].sum() / (given_by[given].sum() + kept_by[kept].sum()).clamp(min=1e-12))
         labels = [label_distribution(graph, num_classes) for graph in (host, donor)]
-        return Data(
-            x=torch.cat([part.x for part in parts]),
-            edge_index=torch.cat(edges, dim=1),
-            y=(1 - share) * labels[0] + share * labels[1],
-        )
+        new = Data(x=torch.cat([part.x for part in parts]), edge_index=torch.cat(edges, dim=1))
+        new.y = (1 - share) * labels[0] + share * labels[1]
+        if host.get("edge_weight") is not None:
+            new.edge_weight = torch.cat([parts[0].edge_weight, parts[1].edge_weight, torch.ones(2)])
+        return new

@@ -8,6 +8,7 @@ import pytest
 from bench.plan.cells import Cell
 from bench.protocol.training import PRESETS, Training, base_preset, preset
 from bench.registry import Choice, UserError
+from bench.results.records import flaw
 
 
 def make_cell(**changes: object) -> Cell:
@@ -94,3 +95,45 @@ def test_presets_are_named_and_changes_are_checked() -> None:
         Training().with_settings({"epoch": 3})
     with pytest.raises(UserError, match="epochs=0 is not valid"):
         Training().with_settings({"epochs": 0})
+
+
+def tuned_by_fold() -> Cell:
+    """A cell whose first fold has another backbone and learning rate, whose second keeps the defaults."""
+    narrow = {"name": "gcn", "settings": {"width": 16}, "label": "gcn:width=16"}
+    by_fold = {"0": {"backbone": narrow, "training": {"lr": 0.003}}, "1": {}}
+    return make_cell(tuned=True, tuned_from={"augmenter": "dropedge"}, tuned_how="nested", by_fold=by_fold)
+
+
+def test_a_cell_that_was_tuned_by_fold_gives_each_fold_its_own_settings() -> None:
+    cell = tuned_by_fold()
+    first, second = cell.at(0), cell.at(1)
+    assert (first.backbone.label, first.training.lr, first.augmenter) == ("gcn:width=16", 0.003, cell.augmenter)
+    assert (second.backbone, second.training) == (cell.backbone, cell.training)
+    assert first.at(0) == first and make_cell().at(7) == make_cell()
+    with pytest.raises(UserError, match=r"no tuned settings for fold 2; run bench tune with more --folds"):
+        cell.at(2)
+
+
+def test_the_settings_of_every_fold_are_part_of_the_key_and_of_the_ledger_line() -> None:
+    cell = tuned_by_fold()
+    line = json.loads(json.dumps({"type": "cell", "key": cell.key, **cell.to_json()}))
+    assert Cell.from_json(line) == cell and Cell.from_json(line).key == cell.key and flaw(line) is None
+    other = replace(cell, by_fold={**(cell.by_fold or {}), "1": {"training": {"lr": 0.02}}})
+    assert len({cell.key, other.key, replace(cell, tuned_how="pooled").key, make_cell(tuned=True).key}) == 4
+    assert not {"tuned_from", "tuned_how", "by_fold"} & make_cell().to_json().keys(), "as it was before any tuning"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tuned_how", "somehow"),
+        ("by_fold", []),
+        ("by_fold", {"first": {}}),
+        ("by_fold", {"0": {"dataset": "digits"}}),
+        ("by_fold", {"0": {"backbone": {"name": "gcn"}}}),
+        ("by_fold", {"0": {"training": {"lr": [1]}}}),
+    ],
+)
+def test_a_line_with_impossible_tuning_is_refused(name: str, value: object) -> None:
+    line = {"type": "cell", "key": "0", **tuned_by_fold().to_json(), name: value}
+    assert name in str(flaw(line))

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from bench.cli.dry_run import preview
-from bench.cli.run_session import RunRequest
+from bench.execution.request import RunRequest
 from bench.plan.cells import Cell, Trial
 from bench.plan.forecast import LONG_PROBE_EPOCHS, PROBE_EPOCHS, Forecast, predicted
 from bench.plan.grids import Grid, product

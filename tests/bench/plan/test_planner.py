@@ -158,7 +158,7 @@ def test_planning_full_again_needs_no_torch_and_less_than_five_seconds(
     program = (
         "import sys, time\n"
         "from pathlib import Path\nfrom bench.cli.dry_run import preview\n"
-        "from bench.cli.run_session import RunRequest\n"
+        "from bench.execution.request import RunRequest\n"
         "from bench.plan.grids import named_grid\n"
         "preview(RunRequest(named_grid('full'), Path('none'), Path(sys.argv[1])), probe=False)\n"
         "print('torch' in sys.modules, time.process_time())"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.protocol.budgets import labelled_graphs, validation_budget
+from bench.protocol.budgets import HIDDEN, labelled_graphs, validation_budget
 from bench.protocol.seeds import TrialSeeds
 from bench.registry import UserError
 
@@ -24,6 +24,12 @@ def test_draws_are_nested_and_k_of_each_class(k: int, more: int, fold: int, repe
     assert set(small) <= set(large) <= set(TRAIN)
     assert np.bincount(LABELS[small]).tolist() == [min(k, 50)] * 3
     assert len(set(small)) == len(small)
+
+
+def test_the_draw_of_a_part_needs_no_other_label() -> None:
+    hidden = np.full_like(LABELS, HIDDEN)
+    hidden[TRAIN] = LABELS[TRAIN]
+    assert np.array_equal(labelled_graphs(hidden, TRAIN, 5, SEEDS), labelled_graphs(LABELS, TRAIN, 5, SEEDS))
 
 
 def test_the_draw_hangs_on_dataset_splits_fold_and_repeat() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.protocol.seeds import TrialSeeds
+from bench.protocol.seeds import TrialSeeds, weights_name
 from bench.seeding import seed_from, shuffled
 
 names = st.lists(st.text(max_size=8) | st.integers(-(10**20), 10**20), max_size=5)
@@ -70,6 +70,21 @@ def test_init_is_the_same_for_every_augmenter_and_differs_by_model() -> None:
     models = itertools.product(["gcn", "gin"], ["mean", "add"])
     assert len({seeds.init(*model) for model in models}) == 4
     assert seeds.augmenter("gcn", "mean", "dropedge") != seeds.augmenter("gcn", "mean", "dropedge:p=0.5")
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "gcn:layers=2", "gat:heads=2,width=8", "package.module:Class", ""])
+def test_dropout_alone_moves_no_weights(backbone: str) -> None:
+    """A tuned arm and its default have the same first weights unless shapes differ; every other name is as before."""
+    seeds = TrialSeeds("NCI1", "CHEMICAL", 0, 0)
+    expected = seed_from("init", "NCI1", "CHEMICAL", 0, 0, backbone, "mean")
+    assert seeds.init(backbone, "mean") == expected, "digits on record hang on it"
+    if backbone:
+        head, _, settings = backbone.partition(":") if "=" in backbone else (backbone, "", "")
+        dropped = f"{head}:{','.join(filter(None, ['dropout=0.3', settings]))}"
+        assert weights_name(dropped) == backbone
+        assert seeds.init(dropped, "mean") == expected
+        assert seeds.pretrain(dropped, "mean") == seeds.pretrain(backbone, "mean") != expected
+        assert seeds.augmenter(dropped, "mean", "none") != seeds.augmenter(backbone, "mean", "none")
 
 
 @given(st.sets(st.integers(0, 500), min_size=1), st.integers(0, 500))

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -19,11 +18,9 @@ from bench.protocol.splits import (
     STRATIFIED,
     DevelopmentFold,
     DevelopmentSplits,
-    check_splits,
     load_splits,
     read_splits,
     resolve_splits,
-    splits_fingerprint,
     stratified_splits,
 )
 from bench.registry import UserError
@@ -226,65 +223,6 @@ def test_auto_takes_the_published_default_where_it_is_at_hand(tmp_path: Path) ->
     assert resolve_splits("IMDB-BINARY", "auto", tmp_path) == "COLLABORATIVE_1"
     assert resolve_splits("IMDB-BINARY", "stratified", tmp_path) == STRATIFIED
     assert resolve_splits("synthetic:nodes=40", "auto", tmp_path) == STRATIFIED
-
-
-def test_auto_takes_the_one_family_that_was_imported_for_a_dataset_without_a_published_one(tmp_path: Path) -> None:
-    assert resolve_splits("MUTAG", "auto", tmp_path) == STRATIFIED
-    write(tmp_path, as_json(), "MINE", "MUTAG")
-    assert resolve_splits("MUTAG", "auto", tmp_path) == "MINE"
-    assert resolve_splits("MUTAG", "stratified", tmp_path) == STRATIFIED
-    assert resolve_splits("ENZYMES", "auto", tmp_path) == STRATIFIED, "a file of another dataset"
-    write(tmp_path, as_json(), "OTHER", "MUTAG")
-    with pytest.raises(UserError, match=r"MUTAG has 2 imported split families \(MINE, OTHER\); .*--splits"):
-        resolve_splits("MUTAG", "auto", tmp_path)
-    assert resolve_splits("MUTAG", "OTHER", tmp_path) == "OTHER"
-    write(tmp_path, as_json(), "MINE", "PROTEINS")
-    assert resolve_splits("PROTEINS", "auto", tmp_path) == STRATIFIED, "its published default is CHEMICAL"
-
-
-def test_a_replaced_split_file_has_another_fingerprint_and_another_spacing_has_not(tmp_path: Path) -> None:
-    folds = as_json()
-    path = write(tmp_path, folds)
-    before = splits_fingerprint("TINY", "MINE", tmp_path)
-    assert before == splits_fingerprint("TINY", "MINE", tmp_path, LABELS)
-    assert before == load_splits("TINY", "MINE", LABELS, tmp_path).fingerprint
-    for fold in folds:
-        fold["comment"] = "not read"
-    path.write_text(json.dumps(folds, indent=3))
-    assert splits_fingerprint("TINY", "MINE", tmp_path) == before
-    folds[0], folds[1] = folds[1], folds[0]
-    old = path.stat()
-    path.write_text(json.dumps(folds, indent=3))
-    os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))
-    assert path.stat().st_size == old.st_size
-    assert splits_fingerprint("TINY", "MINE", tmp_path) != before
-    train = folds[0]["model_selection"][0]["train"]
-    train[0], train[1] = train[1], train[0]  # the label draw depends on the order
-    turned = splits_fingerprint("TINY", "MINE", tmp_path)
-    path.write_text(json.dumps(folds))
-    assert splits_fingerprint("TINY", "MINE", tmp_path) not in (before, turned)
-
-
-def test_own_folds_have_a_version_and_a_missing_file_a_remedy(tmp_path: Path) -> None:
-    assert splits_fingerprint("TINY", STRATIFIED, tmp_path) == "stratified-1"
-    assert stratified_splits("TINY", LABELS).fingerprint == "stratified-1"
-    with pytest.raises(UserError, match=r"splits CHEMICAL of NCI1 are not in .*bench data fetch NCI1"):
-        splits_fingerprint("NCI1", "CHEMICAL", tmp_path)
-    write(tmp_path, as_json())
-    with pytest.raises(UserError, match=r"does not belong to this TINY \(44 graphs\)"):
-        splits_fingerprint("TINY", "MINE", tmp_path, np.zeros(44))
-
-
-def test_a_worker_refuses_folds_that_are_not_the_plans(tmp_path: Path) -> None:
-    folds = as_json()
-    write(tmp_path, folds)
-    planned = splits_fingerprint("TINY", "MINE", tmp_path)
-    check_splits(load_splits("TINY", "MINE", LABELS, tmp_path), planned, tmp_path)
-    check_splits(load_splits("TINY", "MINE", LABELS, tmp_path), None, tmp_path)  # a plan that knows nothing of it
-    folds.reverse()
-    write(tmp_path, folds)
-    with pytest.raises(UserError, match=rf"splits MINE of TINY .* \({planned}\); import the same split file"):
-        check_splits(load_splits("TINY", "MINE", LABELS, tmp_path), planned, tmp_path)
 
 
 def test_proteins_uses_the_file_of_proteins_full(tmp_path: Path) -> None:

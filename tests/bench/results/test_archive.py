@@ -63,6 +63,16 @@ def test_pandas_sees_a_row_a_trial_and_what_is_missing(fake: ModuleType, tmp_pat
     assert set(frame["training.epochs"]) == {800}
 
 
+def test_a_trial_stands_beside_the_settings_of_its_own_fold(fake: ModuleType, tmp_path: Path) -> None:
+    records = fake.tuned([Coordinate("PROTEINS", 10, "none")], folds=3, repeats=1)
+    write_archive(records, tmp_path / "t.parquet")
+    rows = pd.read_parquet(tmp_path / "t.parquet").sort_values("fold")
+    assert rows["training.lr"].tolist() == [0.003, 0.004, 0.005]
+    assert [line for line in read_archive(tmp_path / "t.parquet") if line["type"] == "cell"] == [
+        line for line in records if line["type"] == "cell"
+    ]
+
+
 def test_a_retry_is_resolved(fake: ModuleType, tmp_path: Path) -> None:
     records = fake.ledger([PLACE], folds=1, repeats=1)
     key = next(record.key for record in records if isinstance(record, CellRecord))

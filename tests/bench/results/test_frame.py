@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from bench.registry import UserError
-from bench.results.frame import from_lines, from_records
+from bench.results.frame import flat_cell, from_lines, from_records
 from bench.results.records import Flaw
 from tables.specs import Coordinate
 
@@ -43,6 +43,20 @@ def test_lines_are_looked_at_before_they_are_framed(fake: ModuleType) -> None:
     for wrong in ({**lines[1], "accuracy": math.nan}, {"type": "something new"}):
         with pytest.raises(Flaw, match=r"its (accuracy is nan|type is 'something new')"):
             from_lines([*lines, wrong])
+
+
+def test_settings_that_differ_by_fold_are_said_to(fake: ModuleType) -> None:
+    narrow, wide = fake.choice("gcn:width=8"), fake.choice("gcn:width=9")
+    by_fold = {"0": {"backbone": narrow, "training": {"lr": 0.1}}, "1": {"backbone": wide, "training": {"lr": 0.1}}}
+    cell = fake.cell(PLACE, tuned=True, tuned_how="nested", by_fold=by_fold)
+    cell = cell.cell
+    flat = flat_cell(cell)
+    assert (flat["backbone"], flat["backbone.settings"], flat["weights"]) == ("gcn", "by fold", "by fold")
+    assert (flat["training.lr"], flat["training.epochs"], flat["tuned_how"]) == (0.1, 800, "nested")
+    assert (flat_cell(cell, 1)["backbone"], flat_cell(cell, 1)["weights"]) == ("gcn:width=9", "gcn:width=9 mean")
+    old = fake.cell(PLACE, tuned=True).cell
+    assert flat_cell(old)["tuned_how"] == "pooled", "there was no other way at the time"
+    assert flat_cell(fake.cell(PLACE).cell)["tuned_how"] is None
 
 
 def test_a_trial_of_no_cell_is_refused(fake: ModuleType) -> None:

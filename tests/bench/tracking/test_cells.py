@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from bench.execution import local
-from bench.execution.worker import Task, run_task
+from bench.execution.serial import SerialPool
 from bench.registry import UserError
-from bench.results.ledger import Record
 from bench.results.workspace import Workspace
 from bench.tracking.cells import CELL_TAG, Mirror, sync_mirror
 
@@ -158,16 +158,17 @@ def test_a_server_that_dies_on_the_way_costs_one_warning_and_sync_completes_it(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    class WithOutage(local.SerialExecutor):
-        """Stops the server after the first cell is complete."""
+    real, calls = SerialPool.submit, itertools.count()
 
-        def run(self, tasks: Sequence[Task]) -> Iterator[list[Record]]:
-            for number, task in enumerate(tasks):
-                if number == 1:
-                    server.stop()
-                yield run_task(self.settings, task.to_json())
+    def with_outage(self: SerialPool, *work: Any) -> Future[Any]:
+        """The server stops when it has the first cell."""
+        if next(calls) == 1:
+            mirror = Mirror(server.uri, folder)
+            tools.wait_until(lambda: [run.info.status for run in runs_of(mirror)] == ["FINISHED"])
+            server.stop()
+        return real(self, *work)
 
-    monkeypatch.setattr("bench.cli.run_session.SerialExecutor", WithOutage)
+    monkeypatch.setattr(SerialPool, "submit", with_outage)
     folder = workspace("runs")
     grid = tools.grid(["none", "duplicate", "dropedge", "m-mixup"], folds=1)
     code, out = tools.run(grid, folder, tracking_uri=server.uri)

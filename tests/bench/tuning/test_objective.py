@@ -1,4 +1,4 @@
-"""The objective: the k labelled graphs and validation graphs, the numbers that a study stores, and no test index."""
+"""The objective: labeled and validation graphs of one fold, the numbers that a study stores, and no test index."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ import torch
 from torch_geometric.data import Data
 
 from bench.datasets import load_dataset
+from bench.execution.pool import PoolSetup
+from bench.execution.serial import SerialPool
 from bench.execution.trial import TrialRunner, engines
 from bench.execution.worker import WorkerSettings
 from bench.learning.problem import Problem
 from bench.plan.cells import Cell, Trial
-from bench.protocol.splits import Splits, load_splits
+from bench.protocol.budgets import HIDDEN
+from bench.protocol.splits import DevelopmentSplits, Splits, load_splits
+from bench.registry import UserError
 from bench.tuning import objective as module
-from bench.tuning.objective import DevelopmentData, Objective, score
+from bench.tuning.objective import FoldDevelopment, Objective, score
 from bench.tuning.storage import Storage
 from bench.tuning.summary import summarise
 from bench.tuning.tuner import Tuner
-from bench.tuning.workers import SerialPool
 from models.fit import Diverged, TrainedNetwork
 
 ENGINE = "fast"
@@ -39,7 +42,11 @@ def cell(tuning: ModuleType) -> Cell:
 
 @pytest.fixture
 def objective(cell: Cell, tmp_path: Path) -> Objective:
-    return Objective(DevelopmentData.load(cell.dataset, cell.splits, tmp_path), engines()[ENGINE]())
+    return objective_of(cell, 2, tmp_path)
+
+
+def objective_of(cell: Cell, fold: int, root: Path) -> Objective:
+    return Objective(FoldDevelopment.load(cell.dataset, cell.splits, fold, root), engines()[ENGINE]())
 
 
 def splits_of(cell: Cell, tmp_path: Path) -> Splits:
@@ -99,31 +106,36 @@ def test_the_walk_finds_what_it_is_to_find(cell: Cell, tmp_path: Path) -> None:
     assert frozenset(splits.test(3).tolist()) in index_sets(splits)
 
 
-def test_no_test_index_can_be_reached_from_the_objective(objective: Objective, cell: Cell, tmp_path: Path) -> None:
-    for fold in range(10):
-        objective.accuracy(cell, Trial(fold, 0))
-    assert not any(isinstance(one, Splits) for one in reachable(objective))
-    splits, held = splits_of(cell, tmp_path), index_sets(objective)
-    for fold in range(10):
-        test = frozenset(splits.test(fold).tolist())
-        development = splits.development(fold)
-        assert frozenset(development.train.tolist()) in held and frozenset(development.validation.tolist()) in held
-        assert test not in held
-    assert not hasattr(objective.data.splits, "test")
+@pytest.mark.parametrize("fold", [0, 7])
+def test_nothing_but_its_own_fold_can_be_reached_from_an_objective(cell: Cell, tmp_path: Path, fold: int) -> None:
+    objective, splits = objective_of(cell, fold, tmp_path), splits_of(cell, tmp_path)
+    objective.accuracy(cell, Trial(fold, 0))
+    assert not any(isinstance(one, Splits | DevelopmentSplits) for one in reachable(objective))
+    held = index_sets(objective)
+    for other in range(10):
+        development = splits.development(other)
+        for part in (development.train, development.validation):
+            assert (frozenset(part.tolist()) in held) == (other == fold)
+        assert frozenset(splits.test(other).tolist()) not in held
 
 
-def test_a_fold_holds_no_graph_of_its_test_part(objective: Objective, cell: Cell, tmp_path: Path) -> None:
-    splits = splits_of(cell, tmp_path)
-    graphs = objective.data.graphs
-    for fold in range(10):
-        held = objective.fold(cell, Trial(fold, 0))
-        # Features are put on a copy of a graph, its edges are the very same.
-        edges = {id(one.edge_index) for one in reachable(held) if isinstance(one, Data)}
-        assert edges and not edges & {id(graphs[i].edge_index) for i in splits.test(fold)}
-        problem = objective.problem(cell, held)
-        for graph, original in zip(problem.graphs, held.labelled, strict=True):
-            assert torch.equal(graph.edge_index, original.edge_index)
-            assert graph.edge_index.data_ptr() != original.edge_index.data_ptr()
+@pytest.mark.parametrize("fold", [0, 7])
+def test_an_objective_has_neither_graphs_nor_labels_of_test_graphs(cell: Cell, tmp_path: Path, fold: int) -> None:
+    objective, splits = objective_of(cell, fold, tmp_path), splits_of(cell, tmp_path)
+    every, test = load_dataset(cell.dataset, tmp_path).graphs, splits.test(fold).tolist()
+    held = objective.fold(cell, Trial(fold, 0))
+    # Features are put on a copy of a graph, its edges are the very same.
+    edges = {id(one.edge_index) for one in reachable(objective) if isinstance(one, Data)}
+    assert edges and not edges & {id(every[i].edge_index) for i in test}
+    assert {id(graph.edge_index) for graph in objective.problem(cell, held).graphs} <= edges
+    assert not objective.data.graphs.keys() & set(test)
+    known = np.flatnonzero(objective.data.labels != HIDDEN).tolist()
+    assert set(known) == {*splits.development(fold).train.tolist(), *splits.development(fold).validation.tolist()}
+
+
+def test_an_objective_of_one_fold_refuses_another(objective: Objective, cell: Cell) -> None:
+    with pytest.raises(UserError, match="the objective of fold 2 knows nothing of fold 3"):
+        objective.accuracy(cell, Trial(3, 0))
 
 
 def test_a_whole_search_never_asks_for_a_test_part(
@@ -134,9 +146,10 @@ def test_a_whole_search_never_asks_for_a_test_part(
 
     monkeypatch.setattr(Splits, "test", refuse)
     monkeypatch.setattr(module, "_OBJECTIVES", {})
-    pool = SerialPool(WorkerSettings(str(tmp_path), ENGINE))
+    settings = WorkerSettings(str(tmp_path), ENGINE)
+    pool = SerialPool(PoolSetup(settings, 1))
     study = tuning.study(Storage(tuning.url(tmp_path)), cell, 3, {"gcn.dropout": "0"})
-    Tuner([study], [Trial(fold, 0) for fold in range(tuning.FOLDS)], "budget", pool, tuning.Clock()).run()
+    Tuner([study], "budget", pool, tuning.Clock(), settings=settings).run()
     facts = summarise(study.study)
     assert facts.count("failed") == 0 and facts.best is not None
     with pytest.raises(AssertionError, match="a test part was asked for"):
@@ -144,17 +157,15 @@ def test_a_whole_search_never_asks_for_a_test_part(
 
     # The stored value is what the best settings give again, fold by fold.
     tuned = study.space.apply(cell, facts.best.settings)
-    fresh = Objective(DevelopmentData.load(cell.dataset, cell.splits, tmp_path), engines()[ENGINE]())
-    assert [fresh.accuracy(tuned, Trial(fold, 0)) for fold in range(tuning.FOLDS)] == list(facts.best.folds)
-    assert facts.best.value == pytest.approx(np.mean(facts.best.folds))
+    again = [objective_of(cell, fold, tmp_path).accuracy(tuned, Trial(fold, 0)) for fold in range(tuning.FOLDS)]
+    assert again == list(facts.best.accuracies) and facts.best.value == pytest.approx(np.mean(again))
 
 
-def test_it_trains_what_a_run_would_train_on_the_labelled_graphs_alone(
-    objective: Objective, cell: Cell, tmp_path: Path
-) -> None:
+def test_it_trains_what_a_run_would_train_on_the_labeled_graphs_alone(cell: Cell, tmp_path: Path) -> None:
     runner = TrialRunner(tmp_path, engines()[ENGINE]())
     for trial in (Trial(0, 0), Trial(7, 1)):
         run, _ = runner.problem(cell, trial)
+        objective = objective_of(cell, trial.fold, tmp_path)
         tuned = objective.problem(cell, objective.fold(cell, trial))
         assert len(tuned.graphs) == 3 * tuned.num_classes, "k of each class"
         for name in ("init_seed", "augment_seed", "pretrain_seed", "training", "backbone", "readout", "num_classes"):
@@ -172,7 +183,7 @@ def test_validation_graphs_are_as_many_as_labels_unless_the_whole_part_is_asked_
     classes = torch.cat([graph.y for graph in held.scored]).tolist()
     assert sorted(classes) == [0, 1, 2, 3], "one of each class, as there is one label of each"
     whole = Objective(objective.data, objective.engine, "full").fold(cell, Trial(2, 0))
-    assert len(whole.scored) == len(objective.data.splits.development(2).validation) > 4
+    assert len(whole.scored) == len(objective.data.part.validation) > 4
 
 
 def test_the_mean_is_of_the_validation_graphs(
@@ -184,7 +195,7 @@ def test_the_mean_is_of_the_validation_graphs(
     monkeypatch.setattr(TrainedNetwork, "probabilities", always_class_one)
     held = objective.fold(cell, Trial(0, 0))
     share = np.mean([int(graph.y) == 1 for graph in held.scored])
-    assert objective.accuracy(cell, Trial(0, 0)) == pytest.approx(share)
+    assert objective.accuracy(cell, Trial(2, 0)) == pytest.approx(share)
 
 
 def test_what_goes_wrong_is_part_of_the_answer(cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,10 +9,9 @@ from types import ModuleType
 
 import pytest
 
-from bench.cli.tuning_status import studies_in
 from bench.tuning.storage import Storage
 from bench.tuning.study import turns_of
-from bench.tuning.summary import StudyFacts
+from bench.tuning.summary import StudyFacts, studies_in
 
 Make = Callable[..., Path]
 SLEEPY = """
@@ -62,53 +61,57 @@ def sleepy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"{package.name}.methods:Sleepy"
 
 
-def the_study(storage: Storage, method: str) -> StudyFacts | None:
-    return next((study for study in studies_in(storage) if study.facts["augmenter"] == method), None)
+def studies_of(storage: Storage, method: str) -> list[StudyFacts]:
+    """Those of a method's folds."""
+    return [study for study in studies_in(storage) if study.facts["augmenter"] == method]
 
 
-def test_two_processes_on_one_study_share_its_budget(
+def test_two_processes_on_the_same_studies_share_their_budgets(
     workspace: Make, tuning: ModuleType, storage_url: str, sleepy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COMPANY", "2")
-    words = [*WORDS, "-a", sleepy, "-n", "12", "-j", "1", "--storage", storage_url]
+    words = [*WORDS, "-a", sleepy, "-n", "5", "-j", "1", "--storage", storage_url]
     processes = [tuning.start(workspace(name), words) for name in ("one", "other")]
     outputs = [process.communicate(timeout=240)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], outputs
     storage = Storage(storage_url)
-    found = the_study(storage, sleepy)
-    assert found is not None and found.wanted == 12 and found.running == 0
-    trials = storage.study(found.name).get_trials()
-    assert len(trials) == 12, "no trial too many, not even a failed one"
-    assert sorted(trial.turn for trial in found.trials) == list(range(12))
-    assert len({str(trial.settings) for trial in found.trials}) == 12, "no trial twice"
-    owners = [trial.user_attrs["augbench"]["owner"]["pid"] for trial in trials]
-    assert set(owners) == {process.pid for process in processes}, "both took part"
+    found, owners = studies_of(storage, sleepy), set()
+    assert [study.fold for study in found] == [0, 1, 2]
+    for study in found:
+        assert study.wanted == 5 and study.running == 0
+        trials = storage.study(study.name).get_trials()
+        assert len(trials) == 5, "no trial too many, not even a failed one"
+        assert sorted(trial.turn for trial in study.trials) == list(range(5))
+        assert len({str(trial.settings) for trial in study.trials}) == 5, "no trial twice"
+        owners |= {trial.user_attrs["augbench"]["owner"]["pid"] for trial in trials}
+    assert owners == {process.pid for process in processes}, "both took part"
 
 
 def test_killed_and_started_again_it_loses_nothing_and_ends_as_if_nothing_had_happened(
     workspace: Make, tools: ModuleType, tuning: ModuleType, storage_url: str, sleepy: str
 ) -> None:
-    words = [*WORDS, "-a", sleepy, "-n", "9", "-j", "2", "--seed", "5", "--storage", storage_url]
+    words = [*WORDS, "-a", sleepy, "-n", "4", "-j", "2", "--seed", "5", "--storage", storage_url]
     folder, whole, storage = workspace("killed"), workspace("whole"), Storage(storage_url)
 
-    def finished() -> dict[int, object]:
-        found = the_study(storage, sleepy)
-        return {trial.number: trial for trial in found.trials} if found else {}
+    def finished() -> dict[tuple[int | None, int], object]:
+        return {(study.fold, trial.number): trial for study in studies_of(storage, sleepy) for trial in study.trials}
 
     process = tuning.start(folder, words)
-    tools.wait_until(lambda: len(finished()) >= 3, 180)
+    tools.wait_until(lambda: len(finished()) >= 4, 180)
     tools.kill(process)
     kept = finished()
-    assert 3 <= len(kept) < 9
+    assert 4 <= len(kept) < 12
     grid, options = tuning.grid([sleepy], name="custom"), {"seed": 5, "narrowing": {"gcn.dropout": "0"}}
-    code, output = tuning.tune(grid, folder, 9, storage=storage_url, **options)
+    code, output = tuning.tune(grid, folder, 4, storage=storage_url, **options)
     assert code == 0, output
     after = finished()
-    assert len(after) == 9 and {number: after[number] for number in kept} == kept, "nothing finished was lost"
-    assert tuning.tune(grid, whole, 9, **options)[0] == 0
+    assert len(studies_of(storage, sleepy)) == 3
+    assert {place: after[place] for place in kept} == kept, "nothing finished was lost"
+    assert tuning.tune(grid, whole, 4, **options)[0] == 0
     unbroken = Storage(tuning.url(whole))
-    [name] = unbroken.names()
-    assert sequence(storage, name) == sequence(unbroken, name)
+    assert len(unbroken.names()) == 3
+    for name in unbroken.names():
+        assert len(sequence(storage, name)) == 4 and sequence(storage, name) == sequence(unbroken, name)
 
 
 def sequence(storage: Storage, name: str) -> list[tuple[int, str, float | None, object]]:

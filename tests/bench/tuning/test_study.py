@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from optuna.trial import TrialState
 
+from bench.execution.pool import WorkerLost
 from bench.plan.cells import Cell
 from bench.registry import UserError
 from bench.tuning import study as studies
+from bench.tuning.space import space_for
 from bench.tuning.storage import Storage
 from bench.tuning.study import SILENT_SECONDS, MethodStudy, best_of, own_identity, seems_alive
-from bench.tuning.summary import importances, spark, summarise
-from bench.tuning.workers import WorkerLost
+from bench.tuning.summary import summarise
 
 
 @pytest.fixture
@@ -82,6 +83,30 @@ def test_the_sequence_does_not_hang_on_the_number_of_workers(tmp_path: Path, tun
         found.append([tuning.sequence(study) for study in made])
     assert found[0] == found[1]
     assert any(row[1] == "PRUNED" for study in found[0] for row in study), "the pruner had its say"
+
+
+def test_folds_are_searched_apart_and_alike_with_any_number_of_workers(tmp_path: Path, tuning: ModuleType) -> None:
+    found = []
+    for size, folds in ((1, range(tuning.FOLDS)), (7, range(tuning.FOLDS)), (1, [2])):
+        (tmp_path / f"{size} {len(folds)}").mkdir()
+        storage = Storage(tuning.url(tmp_path / f"{size} {len(folds)}"))
+        made = [tuning.by_fold(storage, tuning.cell(name), 7)[fold] for name in ("none", "dropedge") for fold in folds]
+        pool = tuning.PretendingPool(size)
+        tuning.search(made, pool)
+        assert len(pool.works) == 2 * 7 * len(folds), "as many trainings as one pooled study of 7 trials"
+        found.append({study.name: tuning.sequence(study) for study in made})
+    assert found[0] == found[1] and len(found[0]) == 2 * tuning.FOLDS
+    assert found[2].items() <= found[0].items(), "a fold's sequence is the same without the others"
+    assert len({str(rows[1:]) for rows in found[0].values()}) == 2 * tuning.FOLDS, "each has its own"
+
+
+def test_a_trial_of_a_fold_is_the_mean_over_its_label_draws(storage: Storage, cell: Cell, tuning: ModuleType) -> None:
+    extent, pool = studies.extents(3, 2, pooled=False)[1], tuning.PretendingPool(answer=lambda work: work["repeat"] / 4)
+    study = MethodStudy(storage, cell, space_for(cell, {}), extent, "budget", studies.Search(1))
+    tuning.search([study], pool)
+    assert [(work["fold"], work["repeat"]) for work in pool.works] == [(1, 0), (1, 1)]
+    facts = summarise(study.study)
+    assert facts.fold == 1 and facts.default == 0.125 and study.name.endswith(", fold 1")
 
 
 def test_stopped_anywhere_and_resumed_it_tries_what_an_unbroken_search_would_have(
@@ -232,7 +257,6 @@ def test_bad_trials_are_given_up_after_the_first_folds_but_never_the_defaults(
     storage: Storage, cell: Cell, tuning: ModuleType, pruner: str
 ) -> None:
     folds = 10
-    steps = [tuning.Trial(fold, 0) for fold in range(folds)]
 
     def answer(work: Mapping[str, Any]) -> float:
         trial = pool.works.index(work) if work in pool.works else 0
@@ -241,13 +265,15 @@ def test_bad_trials_are_given_up_after_the_first_folds_but_never_the_defaults(
     def bad(work: Mapping[str, Any]) -> bool:
         return bool(work["cell"]["training"]["lr"] == 0.01 or work["cell"]["training"]["lr"] < 0.004)
 
-    study, pool = tuning.study(storage, cell, 16, sampler="random", pruner=pruner), tuning.PretendingPool(answer=answer)
-    tuning.Tuner([study], steps, "budget", pool, tuning.Clock()).run()
+    extent, search = studies.Extent(tuple(range(folds)), 1, pooled=True), studies.Search(16, "random", pruner)
+    study = MethodStudy(storage, cell, space_for(cell, {}), extent, "budget", search)
+    pool = tuning.PretendingPool(answer=answer)
+    tuning.search([study], pool)
     facts = summarise(study.study)
     defaults = next(trial for trial in facts.trials if trial.turn == 0)
-    assert defaults.state == "complete" and len(defaults.folds) == folds, "though they were bad"
+    assert defaults.state == "complete" and len(defaults.accuracies) == folds, "though they were bad"
     given_up = [trial for trial in facts.trials if trial.state == "given up"]
-    assert given_up and all(3 <= len(trial.folds) < folds for trial in given_up)
+    assert given_up and all(3 <= len(trial.accuracies) < folds for trial in given_up)
     assert all(trial.settings["training.lr"] < 0.004 for trial in given_up)
     assert len(pool.works) < 16 * folds
 
@@ -259,30 +285,9 @@ def test_a_study_from_something_else_is_refused_in_one_line(storage: Storage, ce
     assert "choose another --storage" in str(error.value) and "\n" not in str(error.value)
     with pytest.raises(UserError, match=r"another training \(epochs 2, now 3\)"):
         tuning.study(storage, tuning.cell(epochs=3), 2)
-    space = studies.Space((), {})
-    facts = studies.study_facts(cell, space, "full", tuning.FOLDS, 1)
     with pytest.raises(UserError, match="another validation"):
-        MethodStudy(storage, cell, space, facts, studies.Search(2))
+        MethodStudy(storage, cell, studies.Space((), {}), tuning.POOLED, "full", studies.Search(2))
     stranger = studies.study_name(tuning.cell("none"))
     storage.new_study(stranger).ask()
     with pytest.raises(UserError, match="was not made by bench tune"):
         tuning.study(storage, tuning.cell("none"), 2)
-
-
-def test_what_a_study_says_in_sum(storage: Storage, cell: Cell, tuning: ModuleType) -> None:
-    study = tuning.study(storage, cell, 40, sampler="random", pruner="none")
-    tuning.search([study])
-    facts = summarise(study.study)
-    curve = facts.curve()
-    assert curve == sorted(curve) and len(curve) == 40 and curve[-1] == facts.best.value
-    assert facts.count("complete") == 40 and facts.count("given up") == 0
-    shares = importances(study.study)
-    assert sum(shares.values()) == pytest.approx(1.0) and set(shares) <= set(study.space.distributions())
-    assert max(shares, key=lambda name: shares[name]) == "training.lr", "the one that the pretended accuracy hangs on"
-
-
-def test_a_curve_fits_a_line() -> None:
-    assert spark([]) == "" and spark([float("nan")]) == ""
-    assert spark([0.5, 0.5]) == "▁▁"
-    assert spark([0.0, 0.5, 1.0]) == "▁▅█"
-    assert len(spark([i / 100 for i in range(100)])) == 24

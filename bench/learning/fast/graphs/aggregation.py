@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from bench.learning.fast.graphs.classes import Classes
 from bench.learning.fast.graphs.joined import Joined
-from bench.learning.fast.ops.product import Factored
+from bench.learning.fast.ops.factored import Factored
 
 Kind = Literal["gcn", "gin", "sage"]
 

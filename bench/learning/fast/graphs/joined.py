@@ -7,16 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 from torch_geometric.data import Data
 
-from bench.learning.fast.ops.product import SUMS_COST
-
-EdgeList = tuple[np.ndarray, np.ndarray, np.ndarray | None]  # targets, sources, weights
-
-
-class NotFast(Exception):
-    """These graphs or this model are for the reference engine; the message says why."""
+from bench.learning.fast.graphs.parts import Part, parts_of
+from bench.learning.fast.ops.factored import SUMS_COST
 
 
 @dataclass(frozen=True)
@@ -28,7 +22,7 @@ class Joined:
     sizes: np.ndarray
     edges: sp.csr_array  # rows receive, columns send; weights as values
     missing: sp.csr_array  # pairs that a near-complete graph lacks, without the diagonal
-    near_complete: np.ndarray  # one flag a graph
+    near_complete: np.ndarray  # one flag per graph
 
     @property
     def starts(self) -> np.ndarray:
@@ -40,39 +34,9 @@ class Joined:
         return np.asarray(self.edges.sum(axis=1) + full - self.missing.sum(axis=1))
 
 
-@dataclass(frozen=True)
-class Part:
-    """One graph as the engine keeps it: its edges, or the pairs that it lacks where those are cheaper."""
-
-    x: np.ndarray
-    target: np.ndarray
-    source: np.ndarray
-    weight: np.ndarray | None
-    gain: int  # entries saved by the pairs that it lacks; 0: these are its edges
-
-    @classmethod
-    def of(cls, graph: Data, whole: bool = False) -> Part:
-        """`whole` keeps the edge list as it is (attention needs each pair)."""
-        target, source, weight = edge_list(graph)
-        x, size, plain = graph.x.numpy(), int(graph.num_nodes), weight is None or bool((weight == 1).all())
-        # `Sum of all rows - the missing ones` costs 2n entries and the lacking pairs.
-        gain = 2 * len(target) - size * size - size
-        if not whole and plain and gain > 0:
-            table = pairs(size, target, source)
-            if int(table.sum()) == len(target):  # no edge twice
-                return cls(x, *others(table), None, gain)
-        return cls(x, target.astype(np.int32), source.astype(np.int32), weight, 0)
-
-    def edges(self) -> EdgeList:
-        """The edges, however they are kept."""
-        if not self.gain:
-            return self.target, self.source, self.weight
-        return *others(pairs(len(self.x), self.target, self.source)), None
-
-
 def join(graphs: Sequence[Data], whole: bool = False) -> Joined:
     """Put graphs together."""
-    return assemble([Part.of(graph, whole) for graph in graphs])
+    return assemble(parts_of(graphs, whole))
 
 
 def assemble(parts: Sequence[Part]) -> Joined:
@@ -102,35 +66,6 @@ def placed(row: np.ndarray, column: np.ndarray, weight: np.ndarray | None, start
     """Entries at their place in the whole matrix, in as little memory as they need."""
     values = np.ones(len(row)) if weight is None else weight.astype(np.float64)
     return (row + start).astype(np.int32), (column + start).astype(np.int32), values
-
-
-def edge_list(graph: Data) -> EdgeList:
-    """Targets, sources and weights of a graph's edges."""
-    if not graph.num_nodes:
-        raise NotFast("a graph without nodes")
-    if graph.x.dtype != torch.get_default_dtype():
-        raise NotFast(f"node features of type {graph.x.dtype}")
-    source, target = graph.edge_index.numpy()
-    if (source == target).any():
-        raise NotFast("a self loop among the edges")
-    weight = graph.get("edge_weight")
-    if weight is not None and (weight.dim() != 1 or weight.dtype != graph.x.dtype):
-        raise NotFast("edge weights that are not one number an edge of the features' type")
-    return target, source, None if weight is None else weight.numpy()
-
-
-def pairs(size: int, target: np.ndarray, source: np.ndarray) -> np.ndarray:
-    """The graph as a table of booleans."""
-    table = np.zeros((size, size), dtype=bool)
-    table[target, source] = True
-    return table
-
-
-def others(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of different nodes that a table does not have (its diagonal is written over)."""
-    np.fill_diagonal(table, True)
-    absent = np.nonzero(~table)
-    return absent[0].astype(np.int32), absent[1].astype(np.int32)
 
 
 def square(parts: Sequence[tuple[np.ndarray, ...]], size: int) -> sp.csr_array:

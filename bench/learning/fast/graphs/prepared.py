@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from numpy.random import Generator
 from torch import Tensor
 from torch_geometric.data import Data
 
 from augmenters.base import Context, GraphAugmenter
-from augmenters.gdm import GDM
+from augmenters.kinds import OneByOneAugmenter, kind_of
 from bench.learning.augmentation import density, offline_set
-from bench.learning.fast.graphs.joined import Part
-from bench.learning.fast.training.build import parts_of
+from bench.learning.fast.graphs.parts import Part, parts_of
 from bench.learning.problem import Problem, training_set
-from models.classifier import GraphClassifier
 
 
 @dataclass(frozen=True)
@@ -28,30 +26,30 @@ class Prepared:
     densities: list[float]
 
 
-def prepare(problem: Problem, model: GraphClassifier, rng: Generator, context: Context) -> Prepared:
-    """What `offline_set` gives; of a method that works every epoch, no parts.
+def prepare(problem: Problem, whole: bool, rng: Generator, context: Context) -> Prepared:
+    """What `offline_set` gives (`whole`: every edge as it is); of a method that works every epoch, no parts.
 
-    GDM's graphs are made and taken one at a time: nearly complete, with REDDIT's sizes, their edge lists would need
-    gigabytes, the pairs that they lack a thousandth of it.
+    Where a method can make its graphs one at a time they are taken so: nearly complete, with REDDIT's sizes, their edge
+    lists would need gigabytes, the pairs that they lack a thousandth of it.
     """
-    augmenter, densities = problem.augmenter, []
-    if type(augmenter) is GDM:
-        made, labels = [], []
+    augmenter = problem.augmenter
+    if isinstance(augmenter, OneByOneAugmenter) and kind_of(type(augmenter)) is OneByOneAugmenter:
+        made, labels, densities = [], [], []
         for graph in one_by_one(problem, augmenter, rng, context):
-            made += parts_of(model, [graph])
+            made.append(Part.of(graph, whole))
             densities.append(density(graph))
             labels.append(Data(y=graph.y))
         fixed = training_set(problem, labels)
-        return Prepared(parts_of(model, problem.graphs) + made, fixed.targets, fixed.weights, densities)
+        originals = parts_of(problem.graphs, whole) if augmenter.mode == "append" else []
+        return Prepared(originals + made, fixed.targets, fixed.weights, densities)
     fixed = offline_set(problem, rng, context)
     every_epoch = isinstance(augmenter, GraphAugmenter) and augmenter.when == "epoch"
-    parts = [] if every_epoch else parts_of(model, fixed.graphs)
+    parts = [] if every_epoch else parts_of(fixed.graphs, whole)
     return Prepared(parts, fixed.targets, fixed.weights, [density(graph) for graph in fixed.generated])
 
 
-def one_by_one(problem: Problem, augmenter: GDM, rng: Generator, context: Context) -> Iterator[Data]:
+def one_by_one(problem: Problem, augmenter: OneByOneAugmenter, rng: Generator, context: Context) -> Iterator[Data]:
     """The graphs that `generate` gives, each when it is asked for: all that is random is drawn before the first."""
     drawn = augmenter.draw(problem.graphs, rng, context)
-    for mixing in drawn.mixings:
-        for graph in augmenter.apply(problem.graphs, replace(drawn, mixings=[mixing])):
-            yield problem.featurise(graph) if augmenter.features == "recompute" else graph
+    for graph in augmenter.generate_each(problem.graphs, drawn):
+        yield problem.featurise(graph) if augmenter.features == "recompute" else graph

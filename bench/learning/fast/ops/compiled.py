@@ -1,28 +1,32 @@
 """Sums of weighted rows in C, for the calls that torch spends more time on reaching than on doing.
 
-Every process builds them for itself, with the machine's C compiler, in a third of a second: nothing is kept that could
-be half written or of another machine. Where there is no compiler, or where the bits would not be those of torch's
-`embedding_bag`, torch does it all: what a trial computes never depends on this.
+Where there is no compiler, or where the bits would not be those of torch's `embedding_bag`, torch does it all: what a
+trial computes never depends on this.
 """
 
 from __future__ import annotations
 
 import ctypes
-import os
-import shlex
-import subprocess
+import importlib.metadata
 import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-import torch
-from torch import Tensor
+from filelock import Timeout
 
-COMPILER_VARIABLE = "BENCH_CC"
-SOURCE = Path(__file__).with_name("rows.c")
-FLAGS = ["-O3", "-mavx2", "-mfma", "-shared", "-fPIC"]
-BUILD_SECONDS = 60
+from bench.learning.fast.ops.building import (
+    PASSED,
+    CannotBuildError,
+    Library,
+    Recipe,
+    build_into,
+    cache_folder,
+    kept_library,
+    lock_for,
+    objection,
+    private_folder,
+)
 
 
 class Sums(ctypes.Structure):
@@ -75,9 +79,7 @@ class Compiled:
         library = ctypes.CDLL(str(path))
         for function in (library.relu_of_row_sums, library.relu_of_rows):
             function.argtypes = [ctypes.c_void_p]
-        for function in (library.row_sums, library.row_sums_through_relu):
-            function.argtypes, function.restype = [ctypes.c_void_p], None
-        self.row_sums: Callable[[int], None] = library.row_sums
+        library.row_sums_through_relu.argtypes, library.row_sums_through_relu.restype = [ctypes.c_void_p], None
         self.relu_of_row_sums: Callable[[int], int] = library.relu_of_row_sums
         self.relu_of_rows: Callable[[int], int] = library.relu_of_rows
         self.row_sums_through_relu: Callable[[int], None] = library.row_sums_through_relu
@@ -92,50 +94,74 @@ def compiled() -> Compiled | None:
 @cache
 def compiled_or_reason() -> Compiled | str:
     """The compiled functions, or why there are none."""
-    compiler = os.environ.get(COMPILER_VARIABLE, "cc")
-    if compiler == "none":
-        return f"{COMPILER_VARIABLE}=none"
-    if (capability := torch.backends.cpu.get_cpu_capability()) not in ("AVX2", "AVX512"):
+    import torch
+
+    capability = torch.backends.cpu.get_cpu_capability()
+    if capability not in ("AVX2", "AVX512"):
         return f"the processor has {capability}, not AVX2"
     try:
-        found = built(shlex.split(compiler))
-    except subprocess.CalledProcessError as error:
-        return f"{compiler} failed: {' '.join(error.stderr.split())[:200]}"
-    except (OSError, ValueError, AttributeError, subprocess.TimeoutExpired) as error:
-        return f"{compiler} gave nothing to use: {error}"
-    return found if same_bits(found) else f"sums built by {compiler} differ from torch's in the last bits"
+        recipe = Recipe.here()
+        try:
+            return loaded(kept_or_built(recipe, capability), recipe, capability)
+        except (OSError, Timeout):  # no folder to keep it in, or one that cannot be written to
+            with tempfile.TemporaryDirectory() as folder:
+                return loaded(Library(recipe.build(Path(folder))), recipe, capability)  # stays when the file is gone
+    except CannotBuildError as error:
+        return str(error)
+    except (OSError, AttributeError) as error:
+        return f"{recipe.command} gave nothing to use: {error}"
 
 
-def built(compiler: list[str]) -> Compiled:
-    with tempfile.TemporaryDirectory() as folder:
-        library = Path(folder) / "rows.so"
-        command = [*compiler, *FLAGS, str(SOURCE), "-o", str(library)]
-        subprocess.run(command, check=True, capture_output=True, text=True, timeout=BUILD_SECONDS)
-        return Compiled(library)  # which stays when the file is gone
+def kept_or_built(recipe: Recipe, capability: str) -> Library:
+    """The library from the cache, built and checked first if it is not there."""
+    folder = private_folder()
+    found = kept_library(folder, recipe.key)
+    if found is not None and found.verdict(torch_version(), capability) is not None:
+        return found
+    with lock_for(folder, recipe.key):
+        found = kept_library(folder, recipe.key) or build_into(folder, recipe)
+        try:
+            loaded(found, recipe, capability)  # so that those who wait find what the check said
+        except (OSError, AttributeError):
+            found.path.unlink(missing_ok=True)
+            raise
+    return found
 
 
-def same_bits(found: Compiled) -> bool:
-    """Whether sums, with a ReLU and without, are torch's to the last bit, for widths that take every way through."""
-    draw = torch.Generator().manual_seed(0)
+def loaded(library: Library, recipe: Recipe, capability: str) -> Compiled | str:
+    """The functions of a library if their sums are torch's, or the reason."""
+    from bench.learning.fast.ops.self_check import first_difference
 
-    def drawn(*shape: int) -> Tensor:
-        return torch.randn(*shape, generator=draw, dtype=torch.float32)
+    found, verdict = Compiled(library.path), library.verdict(torch_version(), capability)
+    if verdict is None:
+        difference = first_difference(found)
+        verdict = PASSED if difference is None else f"sums built by {recipe.command} differ from torch's: {difference}"
+        library.keep_verdict(verdict, torch_version(), capability)
+    return found if verdict == PASSED else verdict
 
-    lengths = torch.arange(12)
-    offsets = torch.cat([torch.zeros(1), lengths.cumsum(0)]).int()
-    index = torch.randint(0, 9, (int(lengths.sum()),), generator=draw).int()
-    values, rows = drawn(len(index)), len(lengths)
-    for width in (1, 7, *range(8, 73, 8), 107):
-        table, bias, out, seen = drawn(9, width), drawn(width), drawn(rows, width), torch.empty(width).int()
-        sums = Sums(rows=rows, width=width, table_stride=width, out_stride=width)
-        sums.index, sums.offsets, sums.values = index.data_ptr(), offsets.data_ptr(), values.data_ptr()
-        sums.table, sums.out = table.data_ptr(), out.data_ptr()
-        expected = torch.embedding_bag(table, index, offsets, False, 0, False, values, True)[0]
-        found.row_sums(ctypes.addressof(sums))
-        if not torch.equal(out, expected):
-            return False
-        call = Forward(sums=sums, used=width, seen=seen.data_ptr(), bias=bias.data_ptr())
-        found.relu_of_row_sums(ctypes.addressof(call))
-        if not torch.equal(out, (expected + bias).relu()):
-            return False
-    return True
+
+def torch_version() -> str:
+    return importlib.metadata.version("torch")
+
+
+def compiled_status() -> str:
+    """One line for the user: whether trials use the compiled sums. Builds nothing and imports no torch."""
+    try:
+        folder, recipe = cache_folder(), Recipe.here()
+        key = recipe.key
+        if folder.exists() and (reason := objection(folder)) is not None:
+            return f"compiled sums: built anew by each process, since {reason}"
+        found = kept_library(folder, key)
+        verdicts = {path.read_text(encoding="utf-8") for path in verdict_files(found)} if found else set()
+    except (CannotBuildError, OSError) as error:
+        return f"compiled sums: not in use: {error}"
+    if PASSED in verdicts:
+        return "compiled sums: in use"
+    if verdicts:
+        return f"compiled sums: not in use: {min(verdicts)}"
+    return "compiled sums: not built yet; the first trial builds them"
+
+
+def verdict_files(library: Library) -> list[Path]:
+    """What the check said with this torch, on whatever processors."""
+    return sorted(library.path.parent.glob(library.verdict_file(torch_version(), "*").name))

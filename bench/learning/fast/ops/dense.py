@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from bench.learning.fast.ops.parameters import Parameters
 from bench.learning.fast.ops.product import Rows, multiply_transposed
-from bench.learning.fast.training.parameters import Parameters
-
-relu_backward = torch.ops.aten.threshold_backward.grad_input
+from bench.learning.fast.ops.torch_private import relu_backward
 
 
 def through_relu(gradient: Tensor, output: Tensor, out: Tensor | None = None) -> Tensor:

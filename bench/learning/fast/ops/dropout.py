@@ -25,6 +25,7 @@ class Dropout:
         self.kept = 1 - p
         self.factor = torch.ones(1).div_(self.kept).numpy()[0]
         self.twister = mersenne_twister(seed) if alone and same_draws_as_torch() else None
+        self.untouched = torch.get_rng_state() if self.twister is not None else None
         self.nodes: Tensor | None = None  # the nodes that are there this epoch, ascending; None: all
 
     def draw(self, factors: Tensor) -> None:
@@ -35,6 +36,10 @@ class Dropout:
             rows = torch.empty(len(self.nodes), factors.shape[1])
             self.fill(rows)
             factors.index_copy_(0, self.nodes, rows)
+
+    def disturbed(self) -> bool:
+        """Whether somebody drew from torch's stream although nobody should."""
+        return self.untouched is not None and not torch.equal(self.untouched, torch.get_rng_state())
 
     def fill(self, factors: Tensor) -> None:
         if self.twister is None:

@@ -1,4 +1,4 @@
-"""Readouts by hand: rows of nodes (or classes of equal nodes) to one row a graph, and back."""
+"""Readouts by hand: rows of nodes (or classes of equal nodes) to one row per graph, and back."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from bench.learning.fast.graphs.classes import Classes
 from bench.learning.fast.ops.product import Bag
+from bench.learning.fast.ops.torch_private import LARGEST, embedding_bag
 
 ReadoutName = Literal["mean", "add", "max"]
 
@@ -44,7 +44,7 @@ class MaxPooling:
         self.rows, self.taken = matrix.shape[1], self.index
 
     def forward(self, rows: Tensor) -> Tensor:
-        largest, _, _, self.taken = torch.embedding_bag(rows, self.index, self.offsets, False, 2, False, None, True)
+        largest, _, _, self.taken = embedding_bag(rows, self.index, self.offsets, False, LARGEST, False, None, True)
         return largest
 
     def backward(self, gradient: Tensor) -> Tensor:
@@ -54,49 +54,59 @@ class MaxPooling:
 
 
 class KeptWeightedPooling(WeightedPooling):
-    """Mean or sum over the nodes that stay this epoch, always as many in each graph."""
+    """Mean or sum over the nodes that stay this epoch."""
 
-    def __init__(self, name: ReadoutName, sizes: np.ndarray, kept: np.ndarray) -> None:
-        super().__init__(first_nodes(sizes, kept, 1.0 / kept if name == "mean" else np.ones(len(kept))))
-        graph = np.repeat(np.arange(len(sizes)), sizes)
-        share = 1.0 / kept[graph] if name == "mean" else np.ones(len(graph))
-        every = sp.csr_array((share, graph, np.arange(len(graph) + 1)), shape=(len(graph), len(sizes)))
-        self.transposed = Bag(every)
-        self.share = self.transposed.values.clone()
+    def __init__(self, name: ReadoutName, sizes: np.ndarray) -> None:
+        super().__init__(every_node(sizes))
+        self.mean, self.graph = name == "mean", np.repeat(np.arange(len(sizes)), sizes)
+        self.counts, self.share = np.zeros(len(sizes), dtype=np.int64), self.transposed.values
 
-    def keep(self, nodes: Tensor, mask: Tensor) -> None:
-        """`nodes` stay, graph after graph; `mask` is one for them, zero for the others."""
+    def keep(self, nodes: Tensor, counts: np.ndarray, mask: Tensor) -> None:
+        """`nodes` stay, graph after graph, `counts` of each; `mask` is one for them, zero for the others."""
         self.matrix.index = nodes.to(torch.int32)
+        if not np.array_equal(counts, self.counts):
+            self.recount(counts)
         torch.mul(self.share, mask, out=self.transposed.values)
+
+    def recount(self, counts: np.ndarray) -> None:
+        weight = 1.0 / np.maximum(counts, 1) if self.mean else np.ones(len(counts))
+        self.counts, self.matrix.offsets = counts, offsets_of(counts).to(torch.int32)
+        self.matrix.values = torch.from_numpy(np.repeat(weight, counts)).to(torch.get_default_dtype())
+        self.share = torch.from_numpy(weight[self.graph]).to(torch.get_default_dtype())
 
 
 class KeptMaxPooling(MaxPooling):
     """The largest value over the nodes that stay this epoch."""
 
-    def __init__(self, sizes: np.ndarray, kept: np.ndarray, width: int) -> None:
-        super().__init__(first_nodes(sizes, kept, np.ones(len(kept))), width)
+    def __init__(self, sizes: np.ndarray, width: int) -> None:
+        super().__init__(every_node(sizes), width)
 
-    def keep(self, nodes: Tensor, mask: Tensor) -> None:
-        self.index = nodes
+    def keep(self, nodes: Tensor, counts: np.ndarray, mask: Tensor) -> None:
+        self.index, self.offsets = nodes, offsets_of(counts)
 
 
 KeptPooling = KeptWeightedPooling | KeptMaxPooling
 
 
-def first_nodes(sizes: np.ndarray, kept: np.ndarray, weight: np.ndarray) -> sp.csr_array:
-    """Graph x node with as many entries as nodes stay; which ones is said each epoch."""
-    offsets = np.concatenate([[0], np.cumsum(kept)])
-    return sp.csr_array((np.repeat(weight, kept), np.arange(offsets[-1]), offsets), shape=(len(kept), sizes.sum()))
+def offsets_of(counts: np.ndarray) -> Tensor:
+    """Where each graph's nodes begin, and where the last one's end."""
+    return torch.from_numpy(np.concatenate([[0], np.cumsum(counts)]))
 
 
-def kept_pooling(name: ReadoutName, sizes: np.ndarray, kept: np.ndarray, width: int) -> KeptPooling:
-    """The readout over `kept` nodes of each graph."""
-    return KeptMaxPooling(sizes, kept, width) if name == "max" else KeptWeightedPooling(name, sizes, kept)
+def every_node(sizes: np.ndarray) -> sp.csr_array:
+    """Graph x node, one where the node belongs to the graph."""
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return sp.csr_array((np.ones(offsets[-1]), np.arange(offsets[-1]), offsets), shape=(len(sizes), offsets[-1]))
 
 
-def pooling(name: ReadoutName, sizes: np.ndarray, classes: Classes, width: int) -> Pooling:
-    """The readout of graphs of these sizes over the classes of the last layer."""
+def kept_pooling(name: ReadoutName, sizes: np.ndarray, width: int) -> KeptPooling:
+    """The readout over nodes that are named each epoch."""
+    return KeptMaxPooling(sizes, width) if name == "max" else KeptWeightedPooling(name, sizes)
+
+
+def pooling(name: ReadoutName, sizes: np.ndarray, row_of_node: np.ndarray, rows: int, width: int) -> Pooling:
+    """The readout of graphs of these sizes over the last layer's rows, one per class of equal nodes."""
     graph = np.repeat(np.arange(len(sizes)), sizes)
     weight = 1.0 / sizes[graph] if name == "mean" else np.ones(len(graph))
-    matrix = sp.csr_array((weight, (graph, classes.of_node)), shape=(len(sizes), classes.count))
+    matrix = sp.csr_array((weight, (graph, row_of_node)), shape=(len(sizes), rows))
     return MaxPooling(matrix, width) if name == "max" else WeightedPooling(matrix)

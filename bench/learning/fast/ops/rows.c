@@ -1,4 +1,4 @@
-/* Sums of weighted rows, alone or with a ReLU before or behind them; `compiled.py` builds this, `fused.py` calls it.
+/* Sums of weighted rows, alone or with a ReLU before or behind them; `building.py` builds this, `fused.py` calls it.
 
 Every sum adds one product after the other with fused multiply-adds, as torch's `embedding_bag` does, so both give the
 same bits. Zeros and numbers that are not finite pass as they do there. */
@@ -100,7 +100,7 @@ INLINE void all_rows(const Sums s, const Forward *relu) {
     }
 }
 
-void row_sums(const Sums *s) {
+static void row_sums(const Sums *s) {
     if (s->first)
         row_sums(s->first);
     all_rows(*s, 0);

@@ -14,11 +14,12 @@ from bench.learning.fast.graphs.classes import Classes
 from bench.learning.fast.graphs.joined import Joined
 from bench.learning.fast.ops.dense import through_relu
 from bench.learning.fast.ops.dropout import Dropout, Mask
-from bench.learning.fast.ops.product import Bag, Rows, cheapest_rows, multiply, multiply_transposed, numbered, transpose
-from bench.learning.fast.training.parameters import Parameters
+from bench.learning.fast.ops.factored import numbered, transpose
+from bench.learning.fast.ops.parameters import Parameters
+from bench.learning.fast.ops.product import Bag, Rows, cheapest_rows, multiply, multiply_transposed
+from bench.learning.fast.ops.torch_private import ADD, entry_gradients
 
 SLOPE = 0.2  # GATConv's leaky ReLU
-entry_gradients = torch.ops.aten._embedding_bag_per_sample_weights_backward
 
 
 class Entries:
@@ -96,7 +97,7 @@ class AttentionLayer:
         through_relu(gradient if self.mask is None else self.mask.backward(gradient), self.out)
         torch.sum(gradient, 0, out=self.bias_gradient)
         by_row = gradient.view(-1, self.depth)
-        by_entry = entry_gradients(by_row, self.table, entries.bag.index, entries.bag.offsets, entries.row_index, 0)
+        by_entry = entry_gradients(by_row, self.table, entries.bag.index, entries.bag.offsets, entries.row_index, ADD)
         # From the entries themselves: where a node attends to itself alone, the difference is exactly zero.
         shared = entries.total(by_entry * self.attention)
         by_entry.sub_(shared.index_select(0, entries.row)).mul_(self.attention)

@@ -17,9 +17,10 @@ from bench.learning.fast.graphs.aggregation import Kind, layer_matrix, node_matr
 from bench.learning.fast.graphs.classes import Classes
 from bench.learning.fast.graphs.joined import Joined
 from bench.learning.fast.ops.dropout import Dropout
-from bench.learning.fast.ops.product import BothWays, Factored, Rows, cheapest_rows
+from bench.learning.fast.ops.factored import Factored
+from bench.learning.fast.ops.parameters import Parameters
+from bench.learning.fast.ops.product import BothWays, Rows, cheapest_rows
 from bench.learning.fast.training.layers import FirstLayer, Layer, NextLayer, Workspace
-from bench.learning.fast.training.parameters import Parameters
 from bench.learning.fast.training.units import STEP, SUM_STEP, Units
 
 

@@ -12,8 +12,8 @@ from bench.learning.fast.ops.compiled import Compiled, compiled
 from bench.learning.fast.ops.dense import Affine, Linear, through_relu
 from bench.learning.fast.ops.dropout import Dropout, Mask
 from bench.learning.fast.ops.fused import ReluBackward, ReluForward, RowsForward, SumsForward
+from bench.learning.fast.ops.parameters import Parameters
 from bench.learning.fast.ops.product import BothWays, Direction, Half, Rows, SparseRows
-from bench.learning.fast.training.parameters import Parameters
 from bench.learning.fast.training.units import Units
 
 # The names of a layer's weights before its first ReLU, of its bias, and of a second linear map if it has one.

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
+from bench.learning.fast.ops.parameters import Parameters
 from bench.learning.fast.training.mixing import Mixing
 from bench.learning.fast.training.network import Network
-from bench.learning.fast.training.parameters import Parameters
 from models.fit import diverged
 
 LOOK_EVERY = 50  # epochs between two looks for a loss that is not a number

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 import numpy as np
 import torch
@@ -11,9 +11,9 @@ from numpy.random import Generator
 from torch import Tensor
 from torch_geometric.data import Data
 
-from augmenters.base import Context, EmbeddingAugmenter
-from augmenters.m_mixup import MMixup
-from bench.learning.fast.graphs.joined import NotFast
+from augmenters.base import Augmenter, Context, EmbeddingAugmenter
+from augmenters.kinds import PairMixAugmenter, column, kind_of
+from bench.learning.fast.not_fast import NotFast
 from bench.learning.reference import bound_mix
 from models.fit import Mix
 
@@ -27,7 +27,7 @@ class Mixing(Protocol):
 
 
 class PairMixing:
-    """M-Mixup's: share h_i + (1 - share) h_partner(i)."""
+    """share h_i + (1 - share) h_partner(i), where each row is the partner of one other and the share is the same."""
 
     def __init__(self, share: float, partner: np.ndarray) -> None:
         self.share, self.partner = share, torch.from_numpy(partner)
@@ -41,6 +41,31 @@ class PairMixing:
 
     def mixed(self, rows: Tensor, other: Tensor) -> Tensor:
         return torch.add(rows * self.share, rows.index_select(0, other), alpha=1 - self.share)
+
+
+class AnyPairMixing:
+    """The same with any partners, and with a share of its own for each row if there is one."""
+
+    def __init__(self, share: float | np.ndarray, partner: np.ndarray) -> None:
+        self.share, self.partner = share, torch.from_numpy(partner)
+
+    def forward(self, embeddings: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        share, partner = column(self.share, embeddings), self.partner
+        return (
+            embeddings * share + embeddings.index_select(0, partner) * (1 - share),
+            targets * share + targets.index_select(0, partner) * (1 - share),
+        )
+
+    def backward(self, gradient: Tensor) -> Tensor:
+        share = column(self.share, gradient)
+        return (gradient * share).index_add_(0, self.partner, gradient * (1 - share))
+
+
+def pair_mixing(share: float | np.ndarray, partner: np.ndarray) -> Mixing:
+    """The quickest of the two that fits."""
+    if np.ndim(share) == 0 and np.array_equal(np.sort(partner), np.arange(len(partner))):
+        return PairMixing(float(share), partner)
+    return AnyPairMixing(share, partner)
 
 
 class TracedMixing:
@@ -63,8 +88,13 @@ class TracedMixing:
             return torch.autograd.grad(self.mixed, self.given, gradient)[0]
 
 
+def mixes_pairs(augmenter: Augmenter) -> TypeGuard[PairMixAugmenter]:
+    """Whether its mix is known to be linear, row by row."""
+    return kind_of(type(augmenter)) is PairMixAugmenter
+
+
 def draw_mixing(augmenter: EmbeddingAugmenter, graphs: Sequence[Data], rng: Generator, context: Context) -> Mixing:
     """The mix of the next step, drawn as the reference draws it."""
-    if type(augmenter) is MMixup:
-        return PairMixing(*augmenter.draw(graphs, rng, context))
+    if mixes_pairs(augmenter):
+        return pair_mixing(*augmenter.draw(graphs, rng, context))
     return TracedMixing(bound_mix(augmenter, graphs, rng, context))

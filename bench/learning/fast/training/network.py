@@ -8,11 +8,10 @@ import torch
 from torch import Tensor
 
 from bench.learning.fast.ops.dense import Linear, through_relu
+from bench.learning.fast.ops.parameters import Parameters
 from bench.learning.fast.ops.pooling import Pooling
+from bench.learning.fast.ops.torch_private import log_softmax_backward
 from bench.learning.fast.training.mixing import Mixing
-from bench.learning.fast.training.parameters import Parameters
-
-log_softmax_backward = torch._log_softmax_backward_data
 
 
 class Stack(Protocol):

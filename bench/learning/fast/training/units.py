@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from bench.learning.fast.training.parameters import Parameters
+from bench.learning.fast.ops.parameters import Parameters
 
 # Widths for which sums keep their bits: other ones take other paths through the matrix product, or through `sum`.
 STEP, SUM_STEP, LEAST = 8, 32, 16

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
 from torch_geometric.utils import to_undirected
 
+from bench.learning.fast.graphs import classes
 from bench.learning.fast.graphs.aggregation import node_matrix
 from bench.learning.fast.graphs.classes import each_alone, refine
-from bench.learning.fast.graphs.joined import NotFast, join
+from bench.learning.fast.graphs.joined import join
+from bench.learning.fast.graphs.sameness import Neighborhoods
+from bench.learning.fast.not_fast import NotFast
 
 
 def graph(n: int, edges: list[tuple[int, int]], x: torch.Tensor | None = None) -> Data:
@@ -88,3 +95,89 @@ def test_what_the_engine_cannot_take_is_named() -> None:
         join([Data(x=torch.ones(0, 1), edge_index=torch.empty(2, 0, dtype=torch.long), num_nodes=0)])
     with pytest.raises(NotFast, match="float64"):
         join([graph(2, [(0, 1)], torch.ones(2, 1, dtype=torch.float64))])
+
+
+def written_out(graphs: list[Data], layers: int, by_degree: bool) -> list[list[object]]:
+    """Color refinement as in a textbook: a node's color is its old one and the sorted ones of its neighbors."""
+    whole = join(graphs, whole=True)
+    matrix, degrees = whole.edges.tocsr(), whole.degrees()
+    colors: list[object] = [(row.tobytes(), degrees[i] if by_degree else 0) for i, row in enumerate(whole.x)]
+    found = [colors]
+    for _ in range(layers):
+        around = [range(*part) for part in itertools.pairwise(matrix.indptr)]
+        new: list[object] = [
+            (colors[i], tuple(sorted((repr(colors[matrix.indices[e]]), matrix.data[e]) for e in around[i])))
+            for i in range(len(colors))
+        ]
+        numbers = {color: number for number, color in enumerate(dict.fromkeys(new))}
+        colors = [numbers[color] for color in new]
+        found.append(colors)
+    return found
+
+
+def some_sets(some_graphs: Callable[..., list[Data]]) -> list[list[Data]]:
+    twins = [graph(3, [(0, 1), (1, 2)]), graph(3, [(0, 1), (1, 2)]), graph(4, [(0, 1), (1, 2), (2, 3), (3, 0)])]
+    nearly = graph(12, [(i, j) for i in range(12) for j in range(i) if i + j > 2])
+    dense = [complete(12), complete(12), complete(9), nearly]
+    weighted = some_graphs(5, weighted=True)
+    for one in weighted:
+        one.edge_weight = (one.edge_weight > 1).float() + 0.5
+    return [twins, dense, [*twins, *dense], weighted, some_graphs(1), some_graphs(2, density=0.9)]
+
+
+@pytest.fixture
+def weak_hash(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hash under which many nodes collide that are not equal; no bits: all of them."""
+    mask = np.uint64(2**request.param - 1)
+    monkeypatch.setattr(classes, "scramble", lambda code: code & mask)
+    monkeypatch.setattr(classes, "row_codes", lambda x: np.zeros(len(x), dtype=np.uint64))
+
+
+@pytest.mark.usefixtures("weak_hash")
+@pytest.mark.parametrize("weak_hash", [0, 1, 3], indirect=True)
+@pytest.mark.parametrize("by_degree", [False, True])
+@pytest.mark.parametrize("place", range(6))
+def test_a_collision_of_hashes_merges_nothing_that_is_not_equal(
+    some_graphs: Callable[..., list[Data]], place: int, by_degree: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.learning.fast.graphs.joined.SUMS_COST", 0)
+    monkeypatch.setattr(classes, "WORTH_MERGING", 1.0)
+    graphs = some_sets(some_graphs)[place]
+    for found, colors in zip(refine(join(graphs), 3, by_degree), written_out(graphs, 3, by_degree), strict=True):
+        assert all(colors[i] == colors[found.stand_in[c]] for i, c in enumerate(found.of_node))
+        assert np.array_equal(found.of_node[found.stand_in], np.arange(found.count))
+
+
+@pytest.mark.parametrize("by_degree", [False, True])
+@pytest.mark.parametrize("place", range(6))
+def test_classes_are_those_of_color_refinement(
+    some_graphs: Callable[..., list[Data]], place: int, by_degree: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that are equal are merged, and nothing else; equal nodes are never told apart by the check."""
+    monkeypatch.setattr("bench.learning.fast.graphs.joined.SUMS_COST", 0)
+    monkeypatch.setattr(classes, "WORTH_MERGING", 1.0)
+    graphs = some_sets(some_graphs)[place]
+    for found, colors in zip(refine(join(graphs), 3, by_degree), written_out(graphs, 3, by_degree), strict=True):
+        assert found.count == len(set(colors))
+        assert all(colors[i] == colors[found.stand_in[c]] for i, c in enumerate(found.of_node))
+
+
+@pytest.mark.usefixtures("weak_hash", "double", "one_thread")
+@pytest.mark.parametrize("weak_hash", [0, 2], indirect=True)
+@pytest.mark.parametrize("backbone", ["gcn", "gin", "sage", "gat"])
+def test_training_is_right_under_a_weak_hash(
+    problem: Callable[..., Any], same_training: Callable[..., None], backbone: str
+) -> None:
+    same_training(problem("none", backbone=backbone))
+
+
+def test_sparse_and_near_complete_graphs_may_share_a_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever way a neighborhood is held, equal ones are seen to be equal, and by the exact comparison too."""
+    monkeypatch.setattr("bench.learning.fast.graphs.joined.SUMS_COST", 0)
+    five = [(i, j) for i in range(5) for j in range(i)]
+    other = graph(7, [*five[:-1], (4, 5), (3, 6)])  # as many neighbors for each of the five, in a sparse graph
+    joined = join([complete(5), other])
+    assert joined.near_complete.tolist() == [True, False]
+    before = np.zeros(12, dtype=np.int64)
+    nodes, others = np.array([1, 2, 0, 1]), np.array([5, 6, 10, 1])
+    assert Neighborhoods(joined).same(before, nodes, others).tolist() == [True, True, False, True]

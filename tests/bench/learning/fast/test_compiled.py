@@ -5,8 +5,7 @@ from __future__ import annotations
 import gc
 import shutil
 import weakref
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,13 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from bench.learning.fast import compiled as building
 from bench.learning.fast import engine as fast
-from bench.learning.fast import graphs, layers, product, units
+from bench.learning.fast.graphs import joined
+from bench.learning.fast.ops import factored
 from bench.learning.fast.ops.compiled import Compiled, compiled_or_reason
 from bench.learning.fast.ops.fused import ReluBackward, ReluForward, RowsForward, SumsForward
 from bench.learning.fast.ops.product import Bag, Direction, Half
+from bench.learning.fast.training import layers, units
 
 Make = Callable[..., Any]
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -61,7 +61,7 @@ def test_a_trial_has_the_same_bits_without(
     readout: str,
     labels: int,
 ) -> None:
-    for module in (graphs, product):
+    for module in (joined, factored):
         monkeypatch.setattr(module, "SUMS_COST", -(10**9))  # shared sums also where they do not pay
 
     def trained() -> torch.Tensor:
@@ -185,66 +185,3 @@ def test_numbers_that_are_not_finite_pass_as_in_torch(found: Compiled) -> None:
     relu = RowsForward(found, before_relu)
     assert relu.done(8)
     torch.testing.assert_close(relu.front, before_relu.relu(), rtol=0, atol=0, equal_nan=True)
-
-
-@pytest.fixture
-def anew() -> Iterator[None]:
-    compiled_or_reason.cache_clear()
-    yield
-    compiled_or_reason.cache_clear()
-
-
-@pytest.mark.usefixtures("anew")
-@pytest.mark.parametrize(
-    ("compiler", "reason"),
-    [
-        ("none", "BENCH_CC=none"),
-        ("/no/such/cc", "/no/such/cc gave nothing to use: "),
-        ("sh -c 'echo no such option >&2; exit 1'", "failed: no such option"),
-        ("true", "true gave nothing to use: "),
-        ("a ' quote", "a ' quote gave nothing to use: No closing quotation"),
-        ("sh -c 'echo nonsense > $7'", "gave nothing to use: "),
-    ],
-)
-def test_without_a_compiler_torch_does_it(
-    problem: Make, monkeypatch: pytest.MonkeyPatch, compiler: str, reason: str
-) -> None:
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
-    monkeypatch.setenv("BENCH_CC", compiler)
-    found = compiled_or_reason()
-    assert isinstance(found, str) and reason in found
-    assert fast.fit_fast(problem("dropedge", epochs=3)).loss > 0
-
-
-@pytest.mark.usefixtures("anew")
-def test_other_processors_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "DEFAULT")
-    assert compiled_or_reason() == "the processor has DEFAULT, not AVX2"
-
-
-@needs_compiled
-@pytest.mark.usefixtures("anew")
-@pytest.mark.parametrize(
-    ("good", "other"),
-    [
-        ("__builtin_ia32_vfmaddps256(a, b, sum)", "a * b + sum"),
-        ("__builtin_fmaf(s.values[e], s.table[s.index[e] * s.table_stride + j], sum)", "sum"),
-        ("sum[n] + load(relu->bias + j + n * LANES)", "sum[n]"),
-        ("sum + relu->bias[j]", "sum"),
-    ],
-)
-def test_sums_with_other_bits_are_not_used(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, good: str, other: str
-) -> None:
-    text = building.SOURCE.read_text()
-    assert text.count(good) == 1
-    monkeypatch.setattr(building, "SOURCE", tmp_path / "rows.c")
-    monkeypatch.setattr(building, "FLAGS", [*building.FLAGS, "-ffp-contract=off"])
-    building.SOURCE.write_text(text.replace(good, other))
-    assert compiled_or_reason() == "sums built by cc differ from torch's in the last bits"
-
-
-@needs_compiled
-@pytest.mark.usefixtures("anew", "double")
-def test_they_are_found_whatever_the_default_precision() -> None:
-    assert isinstance(compiled_or_reason(), Compiled)

@@ -13,11 +13,11 @@ from torch_geometric.data import Data
 from augmenters.base import Augmenter, Context, EmbeddingAugmenter, GraphAugmenter
 from augmenters.dropedge import DropEdge
 from bench.learning.augmentation import generate, make_context
-from bench.learning.fast import dropout
 from bench.learning.fast import engine as fast
 from bench.learning.fast.engine import FastEngine
+from bench.learning.fast.ops import dropout
+from bench.learning.fast.ops.parameters import Parameters
 from bench.learning.fast.training.loop import train
-from bench.learning.fast.training.parameters import Parameters
 from bench.learning.problem import Fitted, Problem
 from bench.learning.reference import ReferenceEngine
 from bench.protocol.training import Training

@@ -156,7 +156,7 @@ def test_same_weights_with_near_complete_graphs(
 ) -> None:
     """Graphs held by the pairs they lack; without a price for the shared sums, small ones are too."""
     monkeypatch.setattr("bench.learning.fast.graphs.joined.SUMS_COST", 0)
-    monkeypatch.setattr("bench.learning.fast.ops.product.SUMS_COST", -(10**9))
+    monkeypatch.setattr("bench.learning.fast.ops.factored.SUMS_COST", -(10**9))
     graphs = some_graphs(7, density=0.9)
     for graph in graphs[::2]:
         graph.x = torch.randn(graph.x.shape)

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from bench.learning.fast import engine as fast
-from bench.learning.fast import units
-from bench.learning.fast.training.parameters import Parameters
+from bench.learning.fast.ops.parameters import Parameters
+from bench.learning.fast.training import units
 from bench.learning.fast.training.units import Units
 from bench.learning.reference import ReferenceEngine
 

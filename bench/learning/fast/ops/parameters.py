@@ -8,6 +8,8 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from bench.learning.fast.ops.torch_private import fused_adam
+
 ALIGN = 16  # floats in 64 bytes: products over aligned memory give the same bits wherever a weight lies
 
 
@@ -45,7 +47,7 @@ class Parameters:
     def step(self) -> None:
         """One step of Adam, as torch.optim.Adam takes it."""
         self.steps.add_(self.one)
-        torch._fused_adam_(
+        fused_adam(
             [self.flat],
             [self.flat_gradient],
             [self.mean],

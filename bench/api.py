@@ -1,0 +1,236 @@
+"""What the commands do, as functions: each takes one typed request and returns a value.
+
+Nothing here prints or exits. What happens on the way is told to listeners (`bench.execution.events`,
+`bench.tuning.events`); a request that cannot be is a `UserError`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.execution.driver import Driver
+from bench.execution.events import Clock, Listener, Listeners, Notice
+from bench.execution.request import RunRequest
+from bench.plan.cells import Cell
+from bench.plan.planner import Plan, Planner
+from bench.registry import UserError, unknown
+from bench.results.ledger import Ledger, LedgerState
+from bench.results.records import TrialRecord
+from bench.results.workspace import Workspace
+
+if TYPE_CHECKING:  # these import torch or Optuna, which planning does not need
+    from bench.checking import Report
+    from bench.inspecting.looking import Inspection
+    from bench.inspecting.request import InspectRequest
+    from bench.tuning.request import TuneRequest
+    from bench.tuning.storage import Storage
+    from bench.tuning.study import MethodStudy
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a run ended, and everything that its ledger knows."""
+
+    plan: Plan
+    state: LedgerState
+    ran: int  # trials in this run, with or without a result
+    training: float  # seconds that they took, over all workers
+    interrupted: bool
+    seconds: dict[str, float]  # spent beside training, by duty
+
+    @property
+    def failures(self) -> list[tuple[Cell, TrialRecord]]:
+        """Trials of the plan that were tried, now or earlier, and have no result."""
+        return self.state.failures(self.plan.cells, self.plan.trials)
+
+    @property
+    def left(self) -> int:
+        """Trials of the plan that have no result yet."""
+        return self.plan.size - self.plan.done(self.state)
+
+
+@dataclass(frozen=True)
+class TuneOutcome:
+    """How a search ended; the studies are in its storage."""
+
+    plan: Plan
+    storage: Storage
+    studies: Sequence[MethodStudy]
+    ran: int  # trials in this search
+    elapsed: float
+    interrupted: bool
+    seconds: dict[str, float]  # spent beside training, by duty
+
+
+@dataclass(frozen=True)
+class InspectOutcome:
+    """What was seen, and the files that show it: the picture and its figures."""
+
+    seen: Inspection
+    picture: Path
+    figures: Path
+
+
+def plan(request: RunRequest, skip_unavailable: bool | None = None) -> Plan:
+    """The cells of a request; with `tuned`, each with the best settings of its study."""
+    skip = request.skip_unavailable if skip_unavailable is None else skip_unavailable
+    made = Planner(request.data_root, request.engine, request.device).plan(request.grid, skip)
+    if not request.tuned:
+        return made
+    from bench.tuning.best import tuned_plan
+    from bench.tuning.storage import existing_storage
+
+    return tuned_plan(made, existing_storage(request.storage, Workspace(request.workspace)), request.pooled)
+
+
+def run(request: RunRequest, listeners: Sequence[Listener] = ()) -> RunOutcome:
+    """Run what the workspace's ledger lacks of a grid; Ctrl-C ends it with everything finished on record."""
+    from bench.execution.ledger_writer import LedgerWriter
+    from bench.tracking.cells import Mirror
+    from bench.tracking.run_listener import RunMirror
+
+    clock = Clock()
+    told, workspace = Listeners(clock), Workspace(request.workspace)
+    request.check()
+    check_machine(request)
+    with clock.on("planning"):
+        planned = plan(request)
+    workspace.prepare()
+    with clock.on("MLflow"):  # before the ledger: a server that is down leaves nothing behind
+        mirror = Mirror(request.tracking_uri or workspace.tracking_uri, workspace.artifacts)
+    with Ledger(workspace.ledger) as ledger:
+        told.add(LedgerWriter(ledger), "ledger", required=True)
+        for listener in listeners:
+            told.add(listener)
+        told.add_beside(RunMirror(mirror, told.emit), "MLflow")
+        if ledger.cut:
+            told.emit(
+                Notice(f"an unfinished line of {ledger.cut} bytes was cut from the ledger; its trial runs again", False)
+            )
+        settings = request.worker_settings()
+        setup = request.pool_setup(settings, planned.cells)
+        driver = Driver(planned, ledger.state, settings, lambda: request.pool_kind(setup), told)
+        finished = False
+        try:
+            tally = driver.run(planned.pending(ledger.state, request.retry))
+            finished = not tally.interrupted
+        finally:
+            told.close(wait=finished)
+        return RunOutcome(planned, ledger.state, tally.ran, tally.training, tally.interrupted, clock.seconds)
+
+
+def tune(request: TuneRequest, listeners: Sequence[Listener] = ()) -> TuneOutcome:
+    """Search settings for every method of a grid; Ctrl-C ends it with every finished trial in the storage."""
+    from optuna.exceptions import StorageInternalError
+
+    from bench.tracking.cells import Mirror
+    from bench.tracking.studies import TuningMirror
+    from bench.tuning.events import Announcer, Searched, Searching
+    from bench.tuning.space import check_narrowing, space_for
+    from bench.tuning.storage import Storage, default_url
+    from bench.tuning.study import MethodStudy, extents
+    from bench.tuning.tuner import Tuner
+
+    clock, start = Clock(), time.monotonic()
+    told, workspace = Listeners(clock), Workspace(request.run.workspace)
+    request.check()
+    check_machine(request.run)
+    planned = plan(request.run)
+    grid = planned.grid
+    check_narrowing(request.narrowing, planned.cells)
+    spaces = [space_for(cell, request.narrowing) for cell in planned.cells]
+    workspace.prepare()
+    storage = Storage(request.storage or default_url(workspace))
+    with clock.on("opening"):
+        studies = [
+            MethodStudy(storage, cell, space, extent, request.validation, request.search)
+            for cell, space in zip(planned.cells, spaces, strict=True)
+            for extent in extents(grid.folds, grid.repeats, request.pooled)
+        ]
+        mirror = Mirror(request.run.tracking_uri or workspace.tracking_uri, workspace.artifacts)
+    for listener in listeners:
+        told.add(listener)
+    told.add_beside(TuningMirror(mirror, grid.name, storage, told.emit), "MLflow")
+    told.emit(Searching(request, planned, storage, studies))
+    settings = request.run.worker_settings()
+    pool = request.run.pool_kind(request.run.pool_setup(settings, planned.cells))
+    deadline = None if request.timeout is None else time.monotonic() + request.timeout
+    announcer = Announcer(told)
+    tuner = Tuner(studies, request.validation, pool, clock, (announcer,), deadline, settings)
+    interrupted, finished = False, False
+    try:
+        tuner.run()
+        finished = True
+    except KeyboardInterrupt:
+        interrupted = True
+    except StorageInternalError as error:
+        reason = str(error.__cause__ or error).splitlines()[0]
+        raise UserError(
+            f"the storage {storage.name} stopped answering ({reason}); every finished trial is kept, "
+            "run the same command again to go on"
+        ) from error
+    finally:
+        told.emit(Searched(studies, not finished))
+        told.close(wait=finished)
+    elapsed = time.monotonic() - start
+    return TuneOutcome(planned, storage, studies, announcer.ran, elapsed, interrupted, clock.seconds)
+
+
+def check(names: Sequence[str] = ()) -> Iterator[Report]:
+    """Hold plug-ins, every one that is known unless some are named, to their contract: a report each, as it is made."""
+    import torch
+
+    from bench.checking import KINDS, find
+    from bench.checking import check as check_one
+
+    chosen = names or [f"{word}:{name}" for word, kind in KINDS.items() for name in kind.registry.names()]
+    for name in chosen:
+        find(name)  # a mistake is told before anything is checked
+    torch.set_num_threads(1)
+    for name in chosen:
+        yield check_one(name)
+
+
+def inspect(request: InspectRequest, tell: Callable[[str], None] = lambda text: None) -> InspectOutcome:
+    """Look at the graphs that augmenters make; `tell` hears which trial is being looked at."""
+    from bench.inspecting.files import write_files
+    from bench.inspecting.looking import chosen_trials, inspect_trials, resolve_cells
+    from bench.inspecting.summary import for_tracking
+    from bench.tracking.cells import Mirror
+    from bench.tracking.inspections import write_runs
+
+    if not request.augmenters:
+        raise UserError("bench inspect needs an augmenter; add -a NAME, for example -a gdm-rand")
+    root, workspace = request.data_root, Workspace(request.workspace)
+    trials = chosen_trials(request.fold, request.repeat, request.trials)
+    cells = resolve_cells(request.dataset, request.augmenters, request.k, root)
+    workspace.prepare()
+    mirror = Mirror(request.tracking_uri or workspace.tracking_uri, workspace.artifacts)
+    seen = inspect_trials(
+        cells, trials, root, lambda label, trial: tell(f"{label}, fold {trial.fold}, repeat {trial.repeat}")
+    )
+    paths = write_files(seen, workspace.root / "inspect")
+    write_runs(for_tracking(seen), mirror, paths)
+    return InspectOutcome(seen, *paths)
+
+
+def check_machine(request: RunRequest) -> None:
+    """Device and engine, before anything is written; a cluster's devices are its own affair."""
+    if request.engine != RunRequest.engine:
+        from bench.execution.trial import engines
+
+        if request.engine not in engines():
+            raise unknown("engine", request.engine, engines())
+    if request.scheduler or request.device == "cpu":
+        return
+    import torch
+
+    try:
+        torch.empty(1, device=request.device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(f"--device {request.device} cannot be used here: {reason}; use --device cpu") from error

@@ -1,0 +1,36 @@
+"""A plan on the terminal: its size, what cannot run, and what is not as the paper has it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from rich.console import Console
+from rich.markup import escape
+
+from bench.plan.planner import Plan
+from bench.results.ledger import LedgerState
+
+
+def say_what_will_run(plan: Plan, state: LedgerState, console: Console) -> None:
+    """The size of the plan, and what is not as the paper has it."""
+    done, unable = plan.done(state), len(plan.skipped)
+    each = len(plan.trials)
+    total = len(plan.cells) + unable
+    parts = [f"grid {plan.grid.name}: {total} cells, {total * each} trials"]
+    parts += [f"{unable} cells cannot run"] if unable else []
+    parts += [f"{done} trials done already"] if done else []
+    console.print("; ".join(parts), highlight=False)
+    own = sorted({cell.dataset for cell in plan.cells if cell.splits == "stratified"})
+    if own:
+        console.print(f"our own stratified folds, not published ones, for: {', '.join(own)}", highlight=False)
+    for reason, count in Counter(plan.handed_over.values()).most_common():
+        text = f"{count} cells run on the reference engine, the fast one cannot: {reason}"
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+    say_skipped(plan, console)
+
+
+def say_skipped(plan: Plan, console: Console) -> None:
+    """What of the grid cannot run here, by reason."""
+    for reason in dict.fromkeys(skipped.reason for skipped in plan.skipped):
+        count = sum(skipped.reason == reason for skipped in plan.skipped)
+        console.print(f"[yellow]cannot run {count} cells: {escape(reason)}[/]", highlight=False, soft_wrap=True)

@@ -1,0 +1,78 @@
+"""One graph as the engine keeps it: by its edges, or by the pairs that it lacks where those are fewer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch_geometric.data import Data
+
+from bench.learning.fast.not_fast import NotFast
+
+EdgeList = tuple[np.ndarray, np.ndarray, np.ndarray | None]  # targets, sources, weights
+
+
+@dataclass(frozen=True)
+class Part:
+    """One graph: its features, and its edges or the pairs that it lacks."""
+
+    x: np.ndarray
+    target: np.ndarray
+    source: np.ndarray
+    weight: np.ndarray | None
+    gain: int  # entries saved by the pairs that it lacks; 0: these are its edges
+
+    @classmethod
+    def of(cls, graph: Data, whole: bool = False) -> Part:
+        """`whole` keeps the edge list as it is (attention needs each pair)."""
+        target, source, weight = edge_list(graph)
+        x, size, plain = graph.x.numpy(), int(graph.num_nodes), weight is None or bool((weight == 1).all())
+        # `Sum of all rows - the missing ones` costs 2n entries and the lacking pairs.
+        gain = 2 * len(target) - size * size - size
+        if not whole and plain and gain > 0:
+            table = pairs(size, target, source)
+            if int(table.sum()) == len(target):  # no edge twice
+                return cls(x, *others(table), None, gain)
+        return cls(x, target.astype(np.int32), source.astype(np.int32), weight, 0)
+
+    def edges(self) -> EdgeList:
+        """The edges, however they are kept."""
+        if not self.gain:
+            return self.target, self.source, self.weight
+        return *others(pairs(len(self.x), self.target, self.source)), None
+
+
+def parts_of(graphs: Iterable[Data], whole: bool) -> list[Part]:
+    """Graphs as the engine keeps them; those of an iterator need not be there all at once."""
+    return [Part.of(graph, whole) for graph in graphs]
+
+
+def edge_list(graph: Data) -> EdgeList:
+    """Targets, sources and weights of a graph's edges."""
+    if not graph.num_nodes:
+        raise NotFast("a graph without nodes")
+    if graph.x.dtype != torch.get_default_dtype():
+        raise NotFast(f"node features of type {graph.x.dtype}")
+    source, target = graph.edge_index.numpy()
+    if (source == target).any():
+        raise NotFast("a self loop among the edges")
+    weight = graph.get("edge_weight")
+    if weight is not None and (weight.dim() != 1 or weight.dtype != graph.x.dtype):
+        raise NotFast("edge weights that are not one number per edge of the features' type")
+    return target, source, None if weight is None else weight.numpy()
+
+
+def pairs(size: int, target: np.ndarray, source: np.ndarray) -> np.ndarray:
+    """The graph as a table of booleans."""
+    table = np.zeros((size, size), dtype=bool)
+    table[target, source] = True
+    return table
+
+
+def others(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All pairs of different nodes that a table does not have (its diagonal is written over)."""
+    np.fill_diagonal(table, True)
+    absent = np.nonzero(~table)
+    return absent[0].astype(np.int32), absent[1].astype(np.int32)

@@ -1,0 +1,42 @@
+"""What a search is asked for, as one typed value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bench.execution.request import RunRequest
+from bench.registry import UserError, unknown
+from bench.tuning.objective import VALIDATION
+from bench.tuning.strategies import PRUNERS, SAMPLERS
+from bench.tuning.study import Search
+
+
+@dataclass(frozen=True)
+class TuneRequest:
+    """A search; what it shares with a run is in `run`."""
+
+    run: RunRequest
+    search: Search
+    validation: str = "budget"
+    storage: str | None = None
+    timeout: float | None = None
+    narrowing: Mapping[str, str] = field(default_factory=dict)
+    pooled: bool = False
+
+    def check(self) -> None:
+        """What can be said of it without looking at the machine."""
+        self.run.check()
+        if self.search.trials < 1:
+            raise UserError(
+                f"--trials {self.search.trials} searches nothing; give 1 or more, the first are the defaults"
+            )
+        if self.timeout is not None and not self.timeout > 0:
+            raise UserError(f"--timeout {self.timeout:g} leaves no time; give seconds above 0")
+        for kind, name, known in (
+            ("validation", self.validation, VALIDATION),
+            ("sampler", self.search.sampler, SAMPLERS),
+            ("pruner", self.search.pruner, PRUNERS),
+        ):
+            if name not in known:
+                raise unknown(kind, name, known)
