@@ -14,7 +14,7 @@ from bench.registry import UserError
 if TYPE_CHECKING:
     from bench.results.records import Record
     from tables.grid import Grid, Request
-    from tables.selection import Index
+    from tables.selection import Index, Pick
 
 FromOption = Annotated[
     Path | None,
@@ -78,7 +78,7 @@ def tables(
 
     folder = out or workspace / "tables"
     index = _index(workspace, source)
-    requests = _requests(metric, settings, mark, features, splits, preset, where, mix, strict)
+    requests = _requests(_picks(features, splits, preset, where, mix), settings, mark, metric, strict)
     grids: list[Grid] = []
     for request in requests:
         filled = [fill(index, spec, request) for spec in specs_for(index, names or (), request.settings)]
@@ -143,7 +143,8 @@ def figures(
     for kind in kinds:
         if kind not in drawing.FORMATS:
             raise UserError(f"figures cannot be written as '{kind}'; choose from {', '.join(drawing.FORMATS)}")
-    for request in _requests(metric, settings, "best", features, splits, preset, where, mix, strict, one=True):
+    picks = _picks(features, splits, preset, where, mix)
+    for request in _requests(picks, settings, "best", metric, strict, one=True):
         data = drawing.curves(index, request, backbone, readout, _words(datasets))
         paths = drawing.save(drawing.label_rate_figure(data), folder, f"main_exp{request.suffix}", kinds)
         for k in drawing.ranking_rates(data):
@@ -180,7 +181,7 @@ def compare(
             raise unknown("table of the paper", name, TABLES)
     index = _index(workspace, source)
     console, texts = Console(), {}
-    for request in _requests("accuracy", settings, "best", features, splits, preset, where, mix, False, one=True):
+    for request in _requests(_picks(features, splits, preset, where, mix), settings, "best", one=True):
         found = comparing.compare(index, request, names or ())
         texts[f"compare{request.suffix}.md"] = comparing.markdown(found)
         texts[f"compare{request.suffix}.tex"] = comparing.latex(found)
@@ -209,7 +210,7 @@ def report(
     from tables.report import render
 
     index = _index(workspace, source)
-    requests = _requests(metric, settings, mark, features, splits, preset, where, mix, False)
+    requests = _requests(_picks(features, splits, preset, where, mix), settings, mark, metric)
     path = out or workspace / "report.html"
     _write(path.parent, {path.name: render(index.results, requests, title)})
     _say(str(path))
@@ -228,20 +229,8 @@ def _records(workspace: Path, source: Path | None, curves: bool = True) -> Itera
     return records_at(source or workspace, curves)
 
 
-def _requests(
-    metric: str,
-    settings: str,
-    mark: str,
-    features: str,
-    splits: str,
-    preset: str,
-    where: list[str] | None,
-    mix: list[str] | None,
-    strict: bool,
-    one: bool = False,
-) -> list[Request]:
-    """What the options ask for; one request for each kind of features."""
-    from tables.grid import Request
+def _picks(features: str, splits: str, preset: str, where: list[str] | None, mix: list[str] | None) -> dict[str, Pick]:
+    """The cells that the options ask for: one pick for each kind of features, under what it adds to a file's name."""
     from tables.selection import Pick
 
     picked: dict[str, str] = {}
@@ -251,16 +240,23 @@ def _requests(
             raise UserError(f"--where {item} cannot be read; write --where property=value")
         picked[name] = value
     picked |= {name: value for name, value in (("splits", splits), ("preset", preset)) if value}
+    variants, mixed = _words(features), frozenset(mix or ())
+    if not variants:
+        return {"": Pick(picked, mixed)}
+    only = len(variants) == 1
+    return {"" if only else f"-{one}": Pick({**picked, "features": one}, mixed) for one in variants}
+
+
+def _requests(
+    picks: dict[str, Pick], settings: str, mark: str, metric: str = "accuracy", strict: bool = False, one: bool = False
+) -> list[Request]:
+    """What the options ask for; one request for each pick."""
+    from tables.grid import Request
+
     kinds = _words(settings)
     if not kinds or (one and len(kinds) > 1):
         raise UserError(f"--settings {settings} is not valid here; give default or tuned")
-    variants = _words(features)
-    requests = []
-    for variant in variants or [""]:
-        pick = Pick({**picked, **({"features": variant} if variant else {})}, frozenset(mix or ()))
-        suffix = f"-{variant}" if len(variants) > 1 else ""
-        requests.append(Request(metric, tuple(kinds), mark, pick, strict, suffix))
-    return requests
+    return [Request(metric, tuple(kinds), mark, pick, strict, suffix) for suffix, pick in picks.items()]
 
 
 def _words(text: str) -> list[str]:
