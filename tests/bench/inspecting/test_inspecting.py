@@ -144,10 +144,10 @@ def test_it_looks_at_the_graphs_that_a_run_trains_on(augmenter, tmp_path):
     seen = inspect_trials(cells, [Trial(3, 1)], tmp_path, lambda label, trial: None)
     cell = seen.cells[augmenter]
     record = TrialRunner(tmp_path, engines()["reference"]()).run([(one_epoch(cell), Trial(3, 1))])[0]
-    assert record["status"] == "done", record["reason"]
+    assert record.done, record.reason
     found = figures(seen.columns[-1])
-    assert record["generated"]["count"] == found["graphs"][0]
-    assert record["generated"]["density"] == pytest.approx(found["density"][0], rel=1e-9)
+    assert record.generated["count"] == found["graphs"][0]
+    assert record.generated["density"] == pytest.approx(found["density"][0], rel=1e-9)
     assert record["generated"]["density_original"] == pytest.approx(figures(seen.columns[0])["density"][0], rel=1e-9)
     assert record["seconds"]["augment"] > 0
 
