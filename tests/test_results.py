@@ -42,9 +42,9 @@ def test_every_cell_of_the_main_table_that_can_run_without_a_network_is_complete
     wanted = {at for at in TABLES["10labelrate"].coordinates() if at.dataset != "REDDIT-MULTI-5K"}
     complete = set()
     for key, cell in state.cells.items():
-        place = (cell["dataset"], cell["k"], *(cell[part]["label"] for part in ("augmenter", "backbone", "readout")))
-        if cell["features"] != "degree-onehot" and len(state.done(key)) == 30:
+        place = (cell.dataset, cell.k, *(cell.part_label(part) for part in ("augmenter", "backbone", "readout")))
+        if cell.features != "degree-onehot" and len(state.done(key)) == 30:
             complete.add(place)
-        assert all(record["reason"] for record in state.failed(key).values())
+        assert all(record.reason for record in state.failed(key).values())
     missing = {str(at) for at in wanted if (at.dataset, at.k, at.augmenter, at.backbone, at.readout) not in complete}
     assert not missing

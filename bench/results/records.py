@@ -210,7 +210,7 @@ def _demand_training(values: Mapping[str, Any]) -> None:
     for name in values.keys() | offered.keys():
         if name not in offered:
             raise Flaw(f"its training has the setting {_short(name)}, so its cell was written by another version")
-        if name not in values or (name != "preset" and not _admits(offered[name], values[name])):
+        if name not in values or not _admits(offered[name], values[name]):
             raise Flaw(f"its training.{name} is {_short(values.get(name))}")
 
 
@@ -221,10 +221,10 @@ def _offered() -> dict[str, Setting]:
 
 def _admits(setting: Setting, value: Any) -> bool:
     """Whether it is the value itself, not a word that a user could write for it."""
+    if type(value) is not setting.type and not (setting.type is float and type(value) is int):
+        return False
     try:
-        return setting.check(value, "") == value and type(value) in (
-            (int, float) if setting.type is float else (setting.type,)
-        )
+        return setting.check(value, "") == value
     except UserError:
         return False
 

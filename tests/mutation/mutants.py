@@ -30,6 +30,7 @@ MIRRORS = {
     "bench.protocol.seeds": ["tests/bench/protocol/test_seeds.py"],
     "bench.protocol.budgets": ["tests/bench/protocol/test_budgets.py"],
     "bench.protocol.splits": ["tests/bench/protocol/test_splits.py"],
+    "bench.results.records": ["tests/bench/results/test_records.py"],
     "bench.results.ledger": ["tests/bench/results/test_ledger.py", "tests/bench/results/test_ledger_writing.py"],
     "tables.statistics": ["tests/tables/test_statistics.py"],
 }

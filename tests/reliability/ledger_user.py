@@ -14,13 +14,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from bench.registry import UserError
 from bench.results.ledger import Ledger, read_records
+from bench.results.records import TrialRecord
 
 
-def trial(number: int, count: int) -> dict[str, object]:
+def trial(number: int, count: int) -> TrialRecord:
     """Lines of very different lengths, the long ones longer than what a pipe takes in one piece."""
     text = f"{number}-{count} " * (1 if count % 3 else 2_000)
-    done = {"type": "trial", "cell": f"{number:016x}", "fold": count, "repeat": 0, "status": "failed", "reason": text}
-    return done
+    return TrialRecord(f"{number:016x}", count, 0, "failed", text)
 
 
 def main(path: Path, number: int, seconds: float) -> None:
@@ -34,7 +34,8 @@ def main(path: Path, number: int, seconds: float) -> None:
         except UserError as error:
             if "another process is writing" not in str(error):
                 raise
-        own = [record["fold"] for record in read_records(path) if record["cell"] == f"{number:016x}"]
+        trials = [record for record in read_records(path) if isinstance(record, TrialRecord)]
+        own = [record.fold for record in trials if record.cell == f"{number:016x}"]
         if own != list(range(count)):
             sys.exit(f"process {number} wrote {count} trials and reads {own[-5:]}")
         time.sleep(rng.random() / 50)

@@ -9,6 +9,7 @@ import json
 import resource
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -23,7 +24,7 @@ def append(workspace: Path) -> None:
         template = next(iter(ledger.state.trials[key].values()))
         start = time.process_time()
         for repeat in range(1000, 1100):
-            ledger.append({**template, "fold": 0, "repeat": repeat})
+            ledger.append(replace(template, fold=0, repeat=repeat))
         print(f"{(time.process_time() - start) / 100:.6f} s a trial")
 
 

@@ -37,9 +37,9 @@ def test_eight_processes_write_and_read_one_ledger(tmp_path: Path, seconds: int)
     written = {f"{number:016x}": int(out) for number, (out, _) in enumerate(told)}
     records = read_records(path)
     assert path.read_bytes().endswith(b"\n")
-    assert Counter(record["cell"] for record in records) == written
+    assert Counter(record.cell for record in records) == written
     for key in written:
-        assert [record["fold"] for record in records if record["cell"] == key] == list(range(written[key]))
+        assert [record.fold for record in records if record.cell == key] == list(range(written[key]))
     print(f"{sum(written.values())} lines of {PROCESSES} processes in {seconds} s")
 
 

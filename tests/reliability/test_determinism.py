@@ -16,10 +16,10 @@ import pytest
 from bench.execution.worker import Task, WorkerSettings, run_task
 from bench.plan.cells import Cell, Trial
 from bench.plan.planner import Planner
+from bench.results.records import CIRCUMSTANCES
 
 Make = Callable[..., Path]
 METHODS = ["none", "dropedge", "softedge", "m-mixup", "g-mixup", "gdm-unc", "gdm-acc:encoder=vgsae"]
-TIMES = ("seconds", "finished", "provenance")
 
 # What a process of its own does: digests of the graphs that go into training, then the trials as a worker runs them.
 PROGRAM = """
@@ -50,7 +50,7 @@ for item in given["work"]:
 assert torch.get_num_threads() == given["threads"]
 records = []
 for item in [given["work"]] if given["together"] else [[item] for item in given["work"]]:
-    records += run_task(WorkerSettings(given["root"], "fast"), item)
+    records += [record.to_json() for record in run_task(WorkerSettings(given["root"], "fast"), item)]
 print(json.dumps({"graphs": digests, "records": records}))
 """
 
@@ -78,7 +78,7 @@ def elsewhere(root: Path, work: list[dict[str, Any]], threads: int = 1, together
 
 
 def timeless(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    kept = [{name: value for name, value in record.items() if name not in TIMES} for record in records]
+    kept = [{name: value for name, value in record.items() if name not in CIRCUMSTANCES} for record in records]
     assert {record["status"] for record in kept} == {"done"}, kept
     return sorted(kept, key=lambda record: record["cell"])
 
@@ -93,7 +93,9 @@ def check_everywhere(root: Path, dataset: str, methods: list[str], epochs: int, 
     )
     assert elsewhere(root, work, threads=2) == alone, "packed with others, two threads, another hash seed"
     backwards = [run_task(WorkerSettings(str(root), "fast"), [item])[0] for item in reversed(work)]
-    assert timeless(backwards) == alone["records"], "in a process that has done other things, in another order"
+    assert timeless([record.to_json() for record in backwards]) == alone["records"], (
+        "in a process that has done other things, in another order"
+    )
     if dask:
         from distributed import Client, LocalCluster
 
@@ -102,7 +104,7 @@ def check_everywhere(root: Path, dataset: str, methods: list[str], epochs: int, 
             Client(cluster, set_as_default=False) as client,
         ):
             sent = [client.submit(run_task, WorkerSettings(str(root), "fast"), [item], pure=False) for item in work]
-            assert timeless([record for future in sent for record in future.result()]) == alone["records"]
+            assert timeless([record.to_json() for future in sent for record in future.result()]) == alone["records"]
 
 
 def test_a_trial_is_the_same_wherever_it_runs(tmp_path: Path, tools: ModuleType) -> None:

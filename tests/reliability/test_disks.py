@@ -18,6 +18,7 @@ from bench.cli.status import print_status
 from bench.registry import UserError
 from bench.results.ledger import Ledger, read_records
 from bench.results.merge import merge_ledgers
+from bench.results.records import TrialRecord
 from bench.results.workspace import Workspace
 from bench.tracking.cells import sync_mirror
 
@@ -124,7 +125,7 @@ def test_a_limit_on_the_size_of_files_loses_nothing(tmp_path: Path) -> None:
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-    kept = [record["fold"] for record in read_records(path)]
+    kept = [record.fold for record in read_records(path)]
     assert kept == list(range(len(kept))) and 5 < len(kept) < 20
     assert path.read_bytes().endswith(b"\n"), "the half of a line was taken back"
 
@@ -147,11 +148,11 @@ def test_nothing_is_written_behind_a_half_line_that_could_not_be_taken_back(
                 ledger.append(line(1))
         monkeypatch.undo()
         ledger.append(line(2))
-    assert [record["fold"] for record in read_records(path)] == [0, 2]
+    assert [record.fold for record in read_records(path)] == [0, 2]
 
 
-def line(fold: int) -> dict[str, Any]:
-    return {"type": "trial", "cell": "c", "fold": fold, "repeat": 0, "status": "failed", "reason": "none"}
+def line(fold: int) -> TrialRecord:
+    return TrialRecord("c", fold, 0, "failed", "none")
 
 
 def test_a_read_only_workspace_can_be_looked_at_and_says_what_cannot_be_written(

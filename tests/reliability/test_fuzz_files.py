@@ -121,6 +121,8 @@ def ledgers(draw: st.DrawFn) -> bytes:
             del place[key]
             if not place:
                 break
+    if draw(st.booleans()):
+        records = targets.keyed(records)
     content: bytes = targets.ledger_lines(draw(st.permutations(records)))
     return draw(changed(content)) if draw(st.integers(0, 3)) == 0 else content
 
@@ -202,10 +204,11 @@ def some_results() -> Any:
     import pyarrow.parquet as pq
 
     from bench.results.archive import write_archive
+    from bench.results.records import parse
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "results.parquet"
-        write_archive(targets.ledger_records(), path)
+        write_archive(map(parse, targets.ledger_records()), path)
         return path.read_bytes(), pq.read_table(path)
 
 

@@ -89,7 +89,7 @@ def test_every_trial_is_counted(ledgers: dict[int, Path]) -> None:
         found = results.values(key)
         assert found.index.is_monotonic_increasing
         assert found.to_dict() == {
-            (trial.fold, trial.repeat): record["accuracy"] for trial, record in state.trials[key].items()
+            (trial.fold, trial.repeat): record.accuracy for trial, record in state.trials[key].items()
         }
 
 

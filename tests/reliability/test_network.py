@@ -20,6 +20,7 @@ import pytest
 from bench.datasets import fetching
 from bench.datasets.fetching import fetch
 from bench.registry import UserError
+from bench.results.records import ProvenanceRecord
 
 ROOT = Path(__file__).resolve().parents[2]
 # Every Python process below reads this first. An attempt is written down, so that a swallowed error is seen too.
@@ -157,7 +158,7 @@ def test_the_ui_listens_to_this_machine_unless_asked(
         return subprocess.CompletedProcess(command, 0)
 
     monkeypatch.setattr(subprocess, "run", run)
-    tools.write_trials(tmp_path / "runs", [{"type": "provenance", "id": "p"}])
+    tools.write_trials(tmp_path / "runs", [ProvenanceRecord("p", {})])
     with pytest.raises(typer.Exit):
         ui(tmp_path / "runs", 5000, *words) if words else ui(tmp_path / "runs")
     (command,) = started
@@ -170,7 +171,7 @@ def test_the_uis_sockets_are_bound_to_loopback(tmp_path: Path, tools: ModuleType
     import psutil
 
     folder = tools.prepare(tmp_path / "runs", mlflow_store)
-    tools.write_trials(folder, [{"type": "provenance", "id": "p"}])
+    tools.write_trials(folder, [ProvenanceRecord("p", {})])
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     program = "from bench.cli.app import main; main()"

@@ -108,10 +108,10 @@ def test_a_record_of_divergence_names_the_trials_settings(tmp_path: Path) -> Non
             return [Diverged("the training loss is nan at epoch 4")]
 
     record = TrialRunner(tmp_path, Diverging()).run([(cell, Trial(3, 1))])[0]
-    assert (record["status"], record["cell"], record["fold"], record["repeat"]) == ("diverged", cell.key, 3, 1)
+    assert (record.status, record.cell, record.fold, record.repeat) == ("diverged", cell.key, 3, 1)
     for words in ("epoch 4", "synthetic k=10", "dropedge:p=0.4", "gcn mean", "5 epochs", "lr=0.5"):
-        assert words in record["reason"]
-    assert "\n" not in record["reason"]
+        assert words in str(record.reason)
+    assert "\n" not in str(record.reason)
 
 
 def test_weights_spoilt_by_the_last_step_are_no_result() -> None:
@@ -200,7 +200,7 @@ def test_a_graph_of_100000_nodes_is_read_and_trained(
     runner = TrialRunner(tmp_data_root, FastEngine())
     for cell in Planner(tmp_data_root, "fast").plan(grid).cells:
         records = runner.run([(cell, Trial(fold, 0)) for fold in (0, 1)])
-        assert [record["status"] for record in records] == ["done", "done"], records
+        assert [record.status for record in records] == ["done", "done"], records
 
 
 def test_a_fold_without_a_class_is_trained_and_scored(
@@ -213,9 +213,9 @@ def test_a_fold_without_a_class_is_trained_and_scored(
     cells = Planner(tmp_data_root, "fast").plan(grid).cells
     runner = TrialRunner(tmp_data_root, FastEngine())
     records = runner.run([(cell, Trial(fold, 0)) for cell in cells for fold in range(10)])
-    assert {record["status"] for record in records} == {"done"}, [r for r in records if r["status"] != "done"]
-    assert all(0 <= record["balanced_accuracy"] <= 1 for record in records)
-    assert len({record["labels"] for record in records}) == 2  # the fold that tests the lone graph has none to train on
+    assert {record.status for record in records} == {"done"}, [r for r in records if not r.done]
+    assert all(0 <= record.balanced_accuracy <= 1 for record in records)
+    assert len({record.labels for record in records}) == 2  # the fold that tests the lone graph has none to train on
 
 
 def test_features_made_from_structure_stay_finite_without_edges() -> None:

@@ -137,8 +137,8 @@ def losses(dataset: str, augmenter: str, backbone: str = "gcn") -> dict[str, flo
     found = {}
     for name, engine in engines().items():
         (record,) = TrialRunner(Path("none"), engine()).run([(cell(dataset, augmenter, name, backbone), Trial(0, 0))])
-        assert record["status"] == "done", record["reason"]
-        found[name] = record["loss"]
+        assert record.done, record.reason
+        found[name] = record.loss
     return found
 
 
@@ -177,8 +177,8 @@ def test_a_dataset_that_says_the_wrong_thing_of_its_weights_fails_in_one_line(
         (record,) = TrialRunner(Path("none"), engine()).run(
             [(cell(f"{own}:Weighted", "none", name, "gat"), Trial(0, 0))]
         )
-        assert record["status"] == "failed"
-        assert re.match(r"GAT ignores edge weights, .*use gcn, gin or sage", record["reason"])
+        assert record.status == "failed"
+        assert re.match(r"GAT ignores edge weights, .*use gcn, gin or sage", str(record.reason))
 
 
 def weights_of(graphs: list[Data]) -> dict[tuple[int, int, int], float]:
