@@ -157,6 +157,8 @@ class Index:
         facts = []
         for name, column in self.facets.items():
             value, scope = show(_plain(cell[column])), ""
+            if column.startswith("versions.") and value == "none":
+                continue  # an engine, a library or a part that this cell has not
             if name == "preset" and cell["tuned"]:
                 value = base_preset(value)  # what was tuned differs by design
             if name == "features":
@@ -166,6 +168,8 @@ class Index:
                 own = value == OWN_SPLITS
                 facts.append((("splits", ""), OWN_SPLITS if own else PUBLISHED))
                 scope = "social datasets" if value.startswith("COLLABORATIVE") else str(cell["dataset"])
+            elif name == "engine":  # what one engine cannot do another does, so models may differ in it
+                scope = " ".join(str(cell[part]) for part in ("learner", "backbone", "readout"))
             elif name == "engine-version":
                 scope = str(cell["versions.engine"])
             elif (part := name.removesuffix("-version")) in _VERSIONED:
