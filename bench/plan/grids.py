@@ -12,7 +12,8 @@ from bench.datasets.paths import data_root
 from bench.learning import LEARNERS
 from bench.plan.plugin_cache import Resolver
 from bench.registry import UserError, unknown
-from tables.specs import NAMES, Coordinate, coordinates
+from tables.own_specs import EVERY_NAME, needed
+from tables.specs import Coordinate
 
 FOLDS, REPEATS = 10, 3
 NETWORK = "gnn"  # the learner where none is named
@@ -94,13 +95,13 @@ def named_grid(name: str, data: Path | None = None) -> Grid:
     """A grid of the harness by name, or the file of that name; `data` is where that file's datasets are looked up."""
     if name == "quick":
         return quick()
-    if name in (*NAMES, "full"):
-        return Grid(name, coordinates(name))
+    if name in (*EVERY_NAME, "full"):
+        return Grid(name, needed(name))
     if name.endswith(".toml") or Path(name).is_file():
         from bench.plan.grid_files import read_grid
 
         return read_grid(Path(name), data_root(data))
-    raise unknown("grid", name, ("quick", "full", *NAMES))
+    raise unknown("grid", name, ("quick", "full", *EVERY_NAME))
 
 
 def narrowed(grid: Grid, axes: Mapping[str, Sequence[Any]]) -> Grid:
