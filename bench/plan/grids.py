@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.datasets.paths import data_root
 from bench.registry import UserError, unknown
-from tables.specs import NAMES, Coordinate, coordinates
+from tables.specs import LONG_NAMES, NAMES, Coordinate, coordinates
 
 FOLDS, REPEATS = 10, 3
 QUICK_METHODS = (
@@ -25,6 +25,8 @@ QUICK_METHODS = (
     "gdm-acc",
     "gdm-unc",
 )
+
+CONTROLS = ("duplicate", "gdm-complete", "gdm-identity", "gdm-cal")
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,14 @@ def quick() -> Grid:
     return Grid("quick", cells, folds=3, repeats=1, preset="quick")
 
 
+def augmenters() -> Grid:
+    """Every built-in method (controls left out) on the paper's datasets at ten labels per class."""
+    from augmenters import AUGMENTERS
+
+    methods = [e.name for e in AUGMENTERS.entries().values() if e.origin == "built in" and e.name not in CONTROLS]
+    return Grid("augmenters", product(datasets=list(LONG_NAMES), augmenters=methods, k=[10]))
+
+
 def product(
     datasets: Sequence[str],
     augmenters: Sequence[str] = ("none",),
@@ -70,13 +80,15 @@ def named_grid(name: str, data: Path | None = None) -> Grid:
     """A grid of the harness by name, or the file of that name; `data` is where that file's datasets are looked up."""
     if name == "quick":
         return quick()
+    if name == "augmenters":
+        return augmenters()
     if name in (*NAMES, "full"):
         return Grid(name, coordinates(name))
     if name.endswith(".toml") or Path(name).is_file():
         from bench.plan.grid_files import read_grid
 
         return read_grid(Path(name), data_root(data))
-    raise unknown("grid", name, ("quick", "full", *NAMES))
+    raise unknown("grid", name, ("quick", "augmenters", "full", *NAMES))
 
 
 def narrowed(grid: Grid, axes: Mapping[str, Sequence[Any]]) -> Grid:
