@@ -39,6 +39,7 @@ def list_plugins(
                 table.add_row(kind, entry.name, entry.summary)
             table.add_section()
         table.add_row("grid", "quick", "every method once over on built-in data")
+        table.add_row("grid", "augmenters", "every method but the controls on the paper's datasets, k = 10, gcn")
         for grid in NAMES:
             table.add_row("grid", grid, "the cells of the paper's " + ("figure" if grid == "main_exp" else "table"))
         for grid in OWN_TABLES:

@@ -173,10 +173,19 @@ def test_the_documented_grid_file_is_read_as_it_is_told(tmp_path: Path) -> None:
 def test_the_documented_sizes_are_those_of_the_grids() -> None:
     text = (Path(__file__).parents[3] / "docs" / "grids.md").read_text(encoding="utf-8")
     rows = re.findall(r"\| `(\w+)` \| (\d+) \| ([\d,]+) \|", text)
-    assert {name for name, *_ in rows} == {"quick", "full", *EVERY_NAME}
+    assert {name for name, *_ in rows} == {"quick", "augmenters", "full", *EVERY_NAME}
     for name, cells, trials in rows:
         grid = named_grid(name)
         assert (len(grid.cells), len(grid.cells) * grid.folds * grid.repeats) == (
             int(cells),
             int(trials.replace(",", "")),
         )
+
+
+def test_the_grid_of_augmenters_has_every_method_and_no_control() -> None:
+    cells = named_grid("augmenters").cells
+    methods = {cell.augmenter for cell in cells}
+    assert {"none", "submix", "flag", "s-mixup", "gdm-acc"} <= methods
+    assert not methods & {"duplicate", "gdm-complete", "gdm-identity", "gdm-cal"}
+    assert {(cell.k, cell.backbone, cell.readout) for cell in cells} == {(10, "gcn", "mean")}
+    assert len(cells) == len(methods) * 6
