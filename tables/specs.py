@@ -59,8 +59,8 @@ class Column:
 class TableSpec:
     """A table: groups of rows (a rule between them; the best is sought within each) by columns.
 
-    `beside` are rows that the paper lacks and a reader needs: they are run with the others, and printed once run. Differences are
-    taken to the row `reference`, or, without one, to plain training of each row's own model.
+    `beside` are rows that the paper lacks and a reader needs: they are run with the others, and printed once run.
+    Differences are taken to the row `reference`, or, without one, to plain training of each row's own model.
     """
 
     name: str

@@ -71,10 +71,10 @@ class Resolver:
     def engine_obstacle(self, augmenter: Choice, backbone: Choice, readout: Choice) -> str | None:
         """Why the fast engine would hand a combination over to the reference, None if it takes it."""
 
-        def ask(*classes: Any) -> str | None:
+        def ask(body: type, pooling: type, method: type) -> str | None:
             from bench.learning.fast.engine import fast_obstacle
 
-            return fast_obstacle(*classes, settings=backbone.settings)
+            return fast_obstacle(body, pooling, method, backbone.settings)
 
         parts = ((BACKBONES, backbone.name), (READOUTS, readout.name), (AUGMENTERS, augmenter.name))
         return self._answer(f"fast {backbone.label}", parts, ask)

@@ -138,10 +138,11 @@ class _Place:
 
 def _places(cell: Cell) -> list[_Place]:
     usual = preset(cell.training.preset)
+    learner: Any = LEARNERS.load(cell.learner.name)
     places = [
         _Place(TRAINING, TRAINING, s, getattr(cell.training, key), getattr(cell.training, key) != getattr(usual, key))
         for key, s in signature_settings(Training).items()
-        if key != "preset" and LEARNERS.load(cell.learner.name).trained
+        if key != "preset" and learner.trained
     ]
     for part, registry in REGISTRIES.items():
         choice: Choice | None = getattr(cell, part)

@@ -74,7 +74,7 @@ def test_the_grid_of_learners_can_be_narrowed_to_some() -> None:
 def test_a_grid_file_names_learners(tmp_path: Path) -> None:
     grid = read_grid(write(tmp_path, 'datasets = "digits"\nlearners = ["wl:h=2", "gnn"]'), tmp_path)
     assert [cell.learner for cell in grid.cells] == ["wl:h=2", "gnn"]
-    with pytest.raises(UserError, match="line 2: learners: unknown learner 'wll'. Did you mean: wl"):
+    with pytest.raises(UserError, match=r"line 2: learners: unknown learner 'wll'\. Did you mean: wl"):
         read_grid(write(tmp_path, 'datasets = "digits"\nlearners = ["wll"]'), tmp_path)
 
 
