@@ -7,7 +7,6 @@ that overrides one of the methods that make the promise is an augmenter like any
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -143,7 +142,7 @@ class FeatureAugmenter(GraphAugmenter):
         return list(torch.from_numpy(np.array(changed)).split(numbers.sizes.tolist()))
 
     def apply(self, graphs: Sequence[Data], drawn: list[Tensor]) -> list[Data]:
-        new = [copy.copy(graph) for graph in graphs]
+        new = [graph.clone() for graph in graphs]
         for graph, x in zip(new, drawn, strict=True):
             graph.x = x
         return new

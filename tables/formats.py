@@ -22,7 +22,9 @@ def tidy(grid: Grid, index: Index) -> pd.DataFrame:
             cell = index.cells.get(entry.key or "", {})
             place, difference = entry.coordinate, entry.difference
             facts: dict[str, Any] = {"table": grid.name, "row": line.name, "settings": line.settings}
-            facts |= {name: getattr(place, name) for name in ("dataset", "k", "augmenter", "backbone", "readout")}
+            facts |= {
+                name: getattr(place, name) for name in ("dataset", "k", "augmenter", "backbone", "readout", "learner")
+            }
             facts |= {name: cell.get(name) for name in ("features", "splits")}
             facts |= {
                 "tuned_how": cell.get("tuned_how"),

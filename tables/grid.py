@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from bench.registry import UserError, unknown
 from bench.results.frame import BY_FOLD
 from bench.results.records import SCORES as METRICS
+from tables.own_specs import OWN_TABLES, needed, specified
 from tables.selection import SETTINGS, Index, Pick, preset_of
-from tables.specs import FIGURE, MEASURE, TABLES, Coordinate, Row, TableSpec, coordinates, full, generic
+from tables.specs import FIGURE, MEASURE, TABLES, Column, Coordinate, Row, TableSpec, full, generic
 from tables.statistics import ALPHA, Paired, Summary, holm, summary
 
 MARKS = ("best", "ties", "significance")
@@ -32,6 +33,7 @@ class Entry:
     seconds_train: float = math.nan
     best: bool = False
     tied: bool = False
+    is_reference: bool = False  # what the others are compared with
 
     @property
     def incomplete(self) -> bool:
@@ -114,11 +116,13 @@ class Request:
 
 
 def specs_for(index: Index, names: Sequence[str], settings: Sequence[str]) -> list[TableSpec]:
-    """The tables asked for; without names every one of the paper's that has a cell, and `custom` for the rest."""
+    """The tables asked for; without names every one that has a cell of its own, and `custom` for the rest."""
     there = set(index.coordinates(settings))
-    beyond = there - set(full())
+    beyond = there - specified()
     if not names:
-        names = [name for name in (*TABLES, FIGURE.name) if there & set(coordinates(name))]
+        paper = set(full())
+        names = [name for name in (*TABLES, FIGURE.name) if there & paper & set(needed(name))]
+        names += [name for name in OWN_TABLES if (there - paper) & set(needed(name))]
         names += [CUSTOM] if beyond else []
         if not names:
             raise UserError(f"there are no {' or '.join(settings)} cells yet; start with: bench run")
@@ -129,43 +133,48 @@ def specs_for(index: Index, names: Sequence[str], settings: Sequence[str]) -> li
         elif name == FIGURE.name:
             shown = there & set(FIGURE.coordinates())
             found += generic(name, shown or FIGURE.coordinates(), FIGURE.caption)
-        elif name in TABLES:
-            found.append(TABLES[name])
+        elif name in TABLES or name in OWN_TABLES:
+            found.append(TABLES.get(name) or OWN_TABLES[name])
         else:
-            raise unknown("table", name, (*TABLES, FIGURE.name, CUSTOM))
+            raise unknown("table", name, (*TABLES, FIGURE.name, *OWN_TABLES, CUSTOM))
     return found
 
 
 def _custom(there: set[Coordinate], beyond: set[Coordinate]) -> Iterable[TableSpec]:
     """Cells that no specification of the paper names, with plain training beside them."""
     if not beyond:
-        raise UserError("every cell is in one of the paper's tables; leave out the name 'custom'")
+        raise UserError("every cell is in one of the other tables; leave out the name 'custom'")
     plain = {reference_of(place) for place in beyond}
     caption = f"{MEASURE} by method, dataset and number of labeled graphs per class (k)."
     return generic(CUSTOM, beyond | (plain & there), caption)
 
 
-def reference_of(place: Coordinate) -> Coordinate:
-    """Plain training of the same model: with another readout or backbone, a difference would not be the method's."""
+def reference_of(place: Coordinate, row: Row | None = None) -> Coordinate:
+    """Plain training of the same model: with another readout or backbone, a difference would not be the method's.
+
+    A table that compares models has a row to which all are compared.
+    """
+    if row is not None:
+        return row.at(Column(place.dataset, place.k, ""))
     return replace(place, augmenter="none")
 
 
 def fill(index: Index, spec: TableSpec, request: Request) -> Grid:
     """Look up every number of a table, compare it with plain training, and mark it."""
-    wanted = dict.fromkeys(spec.coordinates())
-    wanted |= dict.fromkeys(reference_of(place) for place in spec.coordinates())
+    wanted = dict.fromkeys(spec.needed())
+    wanted |= dict.fromkeys(reference_of(place, spec.reference) for place in spec.needed())
     chosen = {name: index.choose(wanted, name, request.pick) for name in request.settings}
     keys = [key for found in chosen.values() for key in found.values()]
     mixed = index.check_agreement(keys, request.pick)
     # a table without a single tuned cell is not doubled with dashes
     kinds = tuple(kind for kind in request.settings if any(chosen[kind].values())) or request.settings[:1]
     groups = []
-    for group in spec.groups:
+    for group in _run_groups(spec, chosen):
         lines = []
         for row in group:
             for settings in kinds:
-                entries = (_entry(index, row.at(c), settings, chosen[settings], request) for c in spec.columns)
-                held = tuple(entries)
+                places = [(row.at(c), reference_of(row.at(c), spec.reference)) for c in spec.columns]
+                held = tuple(_entry(index, pair, settings, chosen[settings], request) for pair in places)
                 words = [settings] if settings == "tuned" and len(kinds) > 1 else []
                 words += ["pooled"] if _any_pooled(index, held) else []
                 lines.append(Line(row, f"{row.name} ({', '.join(words)})" if words else row.name, settings, held))
@@ -199,14 +208,22 @@ def _unpaired(
     return False
 
 
+def _run_groups(spec: TableSpec, chosen: dict[str, dict[Coordinate, str | None]]) -> Iterable[tuple[Row, ...]]:
+    """The rows to print: the specification's own, and of those beside them the ones that were run."""
+    cells = [place for found in chosen.values() for place, key in found.items() if key is not None]
+    beside = tuple(row for row in spec.beside if any(row.at(column) in cells for column in spec.columns))
+    return ((beside,) if beside else ()) + spec.groups
+
+
 def _entry(
     index: Index,
-    place: Coordinate,
+    places: tuple[Coordinate, Coordinate],
     settings: str,
     chosen: dict[Coordinate, str | None],
     request: Request,
 ) -> Entry:
-    results, key, reference = index.results, chosen[place], reference_of(place)
+    place, reference = places  # where the number stands, and what it is compared with
+    results, key = index.results, chosen[place]
     done = results.done(key)
     values = results.values(key, request.metric)
     difference, against = None, chosen[reference]
@@ -219,6 +236,7 @@ def _entry(
         summary(values),
         results.planned_trials(key),
         difference,
+        is_reference=reference == place,
         seconds_augment=float(done["seconds.augment"].astype(float).mean()) if len(done) else math.nan,
         seconds_train=float(done["seconds.train"].astype(float).mean()) if len(done) else math.nan,
     )

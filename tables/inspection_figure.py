@@ -65,8 +65,10 @@ def inspection_figure(title: str, panels: Sequence[Panel]) -> Any:
             row[0].set(xticks=[], yticks=[])
             for spine in row[0].spines.values():
                 spine.set_visible(False)
-        for ax, name in zip(below.subplots(1, len(_AXES)), _AXES, strict=True):
+        lower = below.subplots(1, len(_AXES))
+        for ax, name in zip(lower, _AXES, strict=True):
             draw_distributions(ax, panels, name, colours)
+        lower[0].set_ylabel("cumulative share", fontsize=7)
         handles, labels = below.axes[0].get_legend_handles_labels()
         below.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 5), frameon=False)
     return figure

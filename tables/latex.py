@@ -161,7 +161,8 @@ def macro_names(entries: Iterable[tuple[str, Entry]]) -> dict[tuple[str, str, An
     taken: set[str] = set()
     found = {}
     for suffix, settings, place in wanted:
-        words = f"{suffix} {place.dataset} k {place.k} {place.augmenter} {place.backbone} {place.readout}"
+        words = f"{suffix} {place.dataset} k {place.k} {place.augmenter} "
+        words += f"{place.backbone} {place.readout}" if place.backbone else place.learner
         name = "aug" + _letters(words + (" tuned" if settings == "tuned" else ""))
         while name in taken:
             name += "X"

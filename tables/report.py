@@ -190,7 +190,7 @@ def _cell(
     density = float(done["generated.density"].astype(float).mean()) if "generated.density" in done else math.nan
     return {
         "place": place,
-        "method": method_name(place.augmenter, place.backbone, place.readout),
+        "method": method_name(place.augmenter, place.backbone, place.readout, place.learner),
         "settings": settings,
         "features": cell["features"],
         "splits": cell["splits"],
@@ -226,13 +226,14 @@ def _costs(results: Results) -> list[dict[str, Any]]:
     frame = results.tidy()
     frame = frame[frame["status"] == "done"]
     found = []
-    for (dataset, augmenter, backbone), part in frame.groupby(["dataset", "augmenter", "backbone"]):
+    frame["model"] = frame["backbone"].where(frame["backbone"] != "", frame["learner"])
+    for (dataset, augmenter, model), part in frame.groupby(["dataset", "augmenter", "model"]):
         augment, train = part["seconds.augment"].astype(float), part["seconds.train"].astype(float)
         found.append(
             {
                 "dataset": LONG_NAMES.get(str(dataset), str(dataset)),
                 "augmenter": augmenter,
-                "backbone": backbone,
+                "backbone": model,
                 "trials": len(part),
                 "augment": augment.mean(),
                 "train": train.mean(),
@@ -250,7 +251,8 @@ def _failures(results: Results) -> list[dict[str, Any]]:
     found = []
     for (status, reason), part in frame.groupby(["status", "reason"]):
         first = part.iloc[0]
-        where = f"{first['dataset']} k={first['k']} {first['augmenter']} {first['backbone']} {first['readout']}"
+        model = f"{first['backbone']} {first['readout']}" if first["backbone"] else first["learner"]
+        where = f"{first['dataset']} k={first['k']} {first['augmenter']} {model}"
         where += f", fold {first['fold']}, repeat {first['repeat']}"
         found.append({"status": status, "reason": reason, "count": len(part), "first": where})
     return sorted(found, key=lambda item: -item["count"])

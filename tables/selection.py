@@ -22,7 +22,7 @@ from tables.statistics import Paired, paired
 SETTINGS = ("default", "tuned")
 PUBLISHED = "published"  # any split family that is not the harness's own
 OWN_SPLITS = "stratified"
-_VERSIONED = (*PARTS, "dataset")
+_VERSIONED = (*PARTS, "dataset", "splits")
 
 
 @dataclass(frozen=True)
@@ -162,6 +162,8 @@ class Index:
         facts = []
         for name, column in self.facets.items():
             value, scope = show(_plain(cell[column])), ""
+            if column.startswith("versions.") and value == "none":
+                continue  # an engine, a library or a part that this cell has not
             if name == "features":
                 scope = "" if value != "native" else str(cell["dataset"])
                 facts.append((("features", str(cell["dataset"])), value))
@@ -172,10 +174,14 @@ class Index:
             elif name == "tuning":
                 if not cell["tuned"]:
                     continue
+            elif name == "engine":  # what one engine cannot do another does, so models may differ in it
+                scope = " ".join(str(cell[part]) for part in ("learner", "backbone", "readout"))
             elif name == "engine-version":
                 scope = str(cell["versions.engine"])
             elif (part := name.removesuffix("-version")) in _VERSIONED:
-                scope = str(cell["dataset"] if part == "dataset" else cell[f"{part}.name"])
+                scope = str(cell[f"{part}.name"] if part in PARTS else cell["dataset"])
+                if part == "splits":
+                    scope = f"{scope} {cell['splits']}"
             elif name == "preset":
                 value = preset_of(cell)
             elif column.startswith("training.") and cell["tuned"]:

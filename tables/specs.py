@@ -57,7 +57,11 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSpec:
-    """A table: groups of rows (a rule between them; the best is sought within each) by columns."""
+    """A table: groups of rows (a rule between them; the best is sought within each) by columns.
+
+    `beside` are rows that the paper lacks and a reader needs: they are run with the others, and printed once run.
+    Differences are taken to the row `reference`, or, without one, to plain training of each row's own model.
+    """
 
     name: str
     caption: str
@@ -65,6 +69,12 @@ class TableSpec:
     columns: tuple[Column, ...]
     corner: str = ""
     resize: bool = True
+    beside: tuple[Row, ...] = ()
+    reference: Row | None = None
+
+    def needed(self) -> tuple[Coordinate, ...]:
+        """The cells that its grid runs, whether or not the paper has them."""
+        return tuple(row.at(column) for row in (*self.beside, *self.rows) for column in self.columns)
 
     @property
     def label(self) -> str:
@@ -189,6 +199,7 @@ TABLES: dict[str, TableSpec] = {
             f"Ablation study results on the impact of graph readout function in terms of {MEASURE}.",
             (_readouts("Acc", "gdm-acc"), _readouts("Unc", "gdm-unc")),
             _by_label_rate("PROTEINS", "IMDB-BINARY"),
+            beside=_readouts("GCN", "none"),
         ),
     )
 }
@@ -229,8 +240,10 @@ def full() -> tuple[Coordinate, ...]:
     return tuple(dict.fromkeys(c for name in NAMES for c in coordinates(name)))
 
 
-def method_name(augmenter: str, backbone: str = "gcn", readout: str = "mean") -> str:
+def method_name(augmenter: str, backbone: str = "gcn", readout: str = "mean", learner: str = "gnn") -> str:
     """The paper's name of a method, or its label with whatever is not the paper's usual backbone and readout."""
+    if not backbone:
+        return learner if augmenter == "none" else f"{method_name(augmenter)} ({learner})"
     named = {(row.augmenter, row.backbone, row.readout): row.name for row in METHODS}
     if (augmenter, backbone, readout) in named:
         return named[augmenter, backbone, readout]
@@ -247,13 +260,13 @@ def generic(name: str, cells: Iterable[Coordinate], caption: str, widest: int = 
     wanted = sorted(set(cells))
     if not wanted:
         raise UserError(f"there is no cell for the table '{name}'; run a grid first")
-    methods: dict[tuple[str, str], dict[str, None]] = {}
+    methods: dict[tuple[str, str, str], dict[str, None]] = {}
     known = {row.augmenter: place for place, row in enumerate(METHODS)}
     for cell in sorted(wanted, key=lambda c: (known.get(c.augmenter, len(known)), c.augmenter)):
-        methods.setdefault((cell.backbone, cell.readout), {})[cell.augmenter] = None
+        methods.setdefault((cell.backbone, cell.readout, cell.learner), {})[cell.augmenter] = None
     groups = tuple(
         tuple(Row(method_name(augmenter, *place), augmenter, *place) for augmenter in methods[place])
-        for place in sorted(methods, key=lambda p: (p != ("gcn", "mean"), p))
+        for place in sorted(methods, key=lambda p: (p != ("gcn", "mean", "gnn"), p))
     )
     order = {dataset: place for place, (dataset, _) in enumerate(FIGURE.panels)}
     columns: dict[str, list[Column]] = {}

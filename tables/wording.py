@@ -65,7 +65,7 @@ def shown(entry: Entry, kind: str, mark: str) -> Shown:
 
 def _difference(entry: Entry, gap: tuple[str, ...]) -> Shown:
     if entry.difference is None:
-        return Shown(REFERENCE if entry.coordinate.augmenter == "none" else ABSENT, raised=gap)
+        return Shown(REFERENCE if entry.is_reference else ABSENT, raised=gap)
     if entry.difference.n == 0:
         return Shown(ABSENT, raised=gap)
     half = (entry.difference.high - entry.difference.low) / 2
@@ -140,7 +140,9 @@ def notes(grid: Grid, kind: str = "values") -> list[str]:
     if kind == "values":
         found += _mark_notes(grid)
     elif kind == "differences":
-        found.append(f"Reference ({REFERENCE}): plain training of the same model; {ABSENT} where that was not run.")
+        row = grid.spec.reference
+        what = f"the row {row.name}" if row else "plain training of the same model"
+        found.append(f"Reference ({REFERENCE}): {what}; {ABSENT} where that was not run.")
         if any(entry.sign for entry in grid.entries):
             found.append("*: p < 0.05, Wilcoxon signed-rank over the trials, Holm's correction over the methods.")
     if OWN_SPLITS in grid.context.splits:

@@ -16,7 +16,9 @@ DataOption = Annotated[
 TrackingOption = Annotated[
     str | None, typer.Option("--tracking-uri", help="An MLflow server or store. Default: SQLite in the workspace.")
 ]
-GridOption = Annotated[str | None, typer.Option("--grid", "-g", help="quick, full, a table's name, or a TOML file.")]
+GridOption = Annotated[
+    str | None, typer.Option("--grid", "-g", help="quick, augmenters, full, a table's name, or a TOML file.")
+]
 DatasetOption = Annotated[list[str] | None, typer.Option("--dataset", "-d", help="Dataset; may be repeated.")]
 LabelsOption = Annotated[list[str] | None, typer.Option("-k", help="Labelled graphs per class: 2,5,10.")]
 BackboneOption = Annotated[list[str] | None, typer.Option("--backbone", "-b", help="gcn, gat, gin, sage.")]

@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 from augmenters import AUGMENTERS
 from augmenters.base import GraphAugmenter, SharedParts, generator, label_distribution
 from bench.execution.trial import TrialRunner, engines
+from bench.inspecting.features import feature_distance, feature_rows, new_rows
 from bench.inspecting.shapes import Shape, distances, sampled, shape_of
 from bench.learning.augmentation import generate, make_context
 from bench.learning.problem import Problem
@@ -34,6 +35,7 @@ class Look:
     shapes: list[Shape]
     entropy: float  # of the labels, in bits
     count: int
+    rows: list[np.ndarray] = field(default_factory=list)  # node features of each graph
     distance: dict[str, float] = field(default_factory=dict)
     notes: dict[str, float] = field(default_factory=dict)
     seconds: float | None = None  # for each graph
@@ -95,22 +97,21 @@ def inspect_trials(
     runner = TrialRunner(root, engines()[ENGINE]())
     columns = {name: Column(name) for name in (ORIGINALS, OTHERS, *cells)}
     for trial in trials:
-        originals: list[Shape] = []
+        originals: Look | None = None
         for label, cell in cells.items():
             turn_to(label, trial)
             problem, _ = runner.problem(cell, trial)
-            if not originals:
+            if originals is None:
                 other, _ = runner.problem(cell, Trial(trial.fold, trial.repeat + OTHER_DRAW))
-                first = look_at(problem, list(problem.graphs), "originals", trial)
+                originals = look_at(problem, list(problem.graphs), "originals", trial)
                 second = look_at(problem, list(other.graphs), "others", trial)
-                originals = first.shapes
-                columns[ORIGINALS].looks.append(first)
-                columns[OTHERS].looks.append(replace(second, distance=distances(originals, second.shapes)))
+                columns[ORIGINALS].looks.append(originals)
+                columns[OTHERS].looks.append(replace(second, distance=all_distances(originals, second)))
                 columns[ORIGINALS].examples = columns[ORIGINALS].examples or list(problem.graphs)
                 columns[OTHERS].examples = columns[OTHERS].examples or list(other.graphs)
             made, notes, seconds = timed_generation(problem)
             seen = look_at(problem, made, label, trial)
-            distance = distances(originals, seen.shapes)
+            distance = all_distances(originals, seen)
             columns[label].looks.append(replace(seen, distance=distance, notes=notes, seconds=seconds / len(made)))
             columns[label].examples = columns[label].examples or made
     return Inspection(cells, trials, list(columns.values()))
@@ -136,5 +137,17 @@ def look_at(problem: Problem, graphs: list[Data], name: str, trial: Trial) -> Lo
     rng = generator(seed_from("inspect", name, trial.fold, trial.repeat))
     labels = np.concatenate([label_distribution(graph, problem.num_classes).double().numpy() for graph in graphs])
     logs = np.log2(labels, out=np.zeros_like(labels), where=labels > 0)
-    shapes = [shape_of(graph, rng) for graph in sampled(graphs, rng)]
-    return Look(shapes, float(-(labels * logs).sum(axis=1).mean()) + 0.0, len(graphs))
+    chosen = sampled(graphs, rng)
+    shapes = [shape_of(graph, rng) for graph in chosen]
+    rows = [feature_rows(graph) for graph in chosen]
+    return Look(shapes, float(-(labels * logs).sum(axis=1).mean()) + 0.0, len(graphs), rows)
+
+
+def all_distances(originals: Look, seen: Look) -> dict[str, float]:
+    """How far what was seen is from the originals: in structure, and in features where there are some."""
+    found = distances(originals.shapes, seen.shapes)
+    features = {
+        "features": feature_distance(originals.rows, seen.rows),
+        "new_rows": new_rows(originals.rows, seen.rows),
+    }
+    return found | {name: value for name, value in features.items() if value is not None}

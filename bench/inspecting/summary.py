@@ -43,6 +43,8 @@ FIGURES: tuple[tuple[str, str, Figure], ...] = (
     ("degree_distance", "distance: degree", lambda look: look.distance.get("degree")),
     ("clustering_distance", "distance: clustering", lambda look: look.distance.get("clustering")),
     ("spectrum_distance", "distance: spectrum", lambda look: look.distance.get("spectrum")),
+    ("feature_distance", "distance: features", lambda look: look.distance.get("features")),
+    ("new_feature_rows", "new feature rows", lambda look: look.distance.get("new_rows")),
     ("fallback_share", "trials with a fallback", _fell_back),
     ("seconds_per_graph", "seconds per graph", lambda look: look.seconds),
 )
@@ -60,7 +62,7 @@ def figures(column: Column) -> dict[str, tuple[float, float]]:
 
 def shown(key: str, value: float) -> str:
     """A value as the table has it."""
-    if key == "fallback_share":
+    if key in ("fallback_share", "new_feature_rows"):
         return f"{100 * value:.0f} %"
     return f"{value:.1f}" if value >= 100 else f"{value:.3g}"
 

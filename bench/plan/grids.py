@@ -12,7 +12,8 @@ from bench.datasets.paths import data_root
 from bench.learning import LEARNERS
 from bench.plan.plugin_cache import Resolver
 from bench.registry import UserError, unknown
-from tables.specs import NAMES, Coordinate, coordinates
+from tables.own_specs import EVERY_NAME, needed
+from tables.specs import LONG_NAMES, Coordinate
 
 FOLDS, REPEATS = 10, 3
 NETWORK = "gnn"  # the learner where none is named
@@ -36,6 +37,8 @@ QUICK_METHODS = (
     "gdm-acc",
     "gdm-unc",
 )
+
+CONTROLS = ("duplicate", "gdm-complete", "gdm-identity", "gdm-cal")
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,14 @@ def quick() -> Grid:
     """Every method once over, on built-in data, in about two minutes on a laptop."""
     cells = product(datasets=["digits", "synthetic"], augmenters=QUICK_METHODS, k=[10])
     return Grid("quick", cells, folds=3, repeats=1, preset="quick")
+
+
+def augmenters() -> Grid:
+    """Every built-in method (controls left out) on the paper's datasets at ten labels per class."""
+    from augmenters import AUGMENTERS
+
+    methods = [e.name for e in AUGMENTERS.entries().values() if e.origin == "built in" and e.name not in CONTROLS]
+    return Grid("augmenters", product(datasets=list(LONG_NAMES), augmenters=methods, k=[10]))
 
 
 def product(
@@ -94,13 +105,15 @@ def named_grid(name: str, data: Path | None = None) -> Grid:
     """A grid of the harness by name, or the file of that name; `data` is where that file's datasets are looked up."""
     if name == "quick":
         return quick()
-    if name in (*NAMES, "full"):
-        return Grid(name, coordinates(name))
+    if name == "augmenters":
+        return augmenters()
+    if name in (*EVERY_NAME, "full"):
+        return Grid(name, needed(name))
     if name.endswith(".toml") or Path(name).is_file():
         from bench.plan.grid_files import read_grid
 
         return read_grid(Path(name), data_root(data))
-    raise unknown("grid", name, ("quick", "full", *NAMES))
+    raise unknown("grid", name, ("quick", "augmenters", "full", *EVERY_NAME))
 
 
 def narrowed(grid: Grid, axes: Mapping[str, Sequence[Any]]) -> Grid:

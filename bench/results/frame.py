@@ -53,6 +53,8 @@ class Results:
         for name in ("cell", "fold", "repeat", "status", "reason", *SCORES, "seconds.augment", "seconds.train"):
             if name not in trials:  # every reader counts on these, even when no trial has filled them
                 trials[name] = float("nan") if name in SCORES or name.startswith("seconds") else None
+        if "seconds.fit" in trials:  # what a learner without epochs trains for
+            trials["seconds.train"] = trials["seconds.train"].fillna(trials["seconds.fit"])
         for name in ("dataset", "features", "splits", "k", *PARTS, *TUNING, "weights", "training.preset"):
             if name not in cells:
                 cells[name] = None

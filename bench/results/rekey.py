@@ -17,6 +17,7 @@ from bench.datasets import load_dataset
 from bench.datasets.legacy import legacy_fingerprint
 from bench.plan.cells import Cell
 from bench.plan.planner import Planner
+from bench.protocol.seeds import weights_name
 from bench.protocol.training import Training
 from bench.registry import UserError
 from bench.results.records import CellRecord, Flaw, PlanRecord, Record, parse
@@ -87,6 +88,8 @@ def _today(raw: Mapping[str, Any], planner: Planner) -> Cell:
     training = replace(Training(), preset=former["preset"]).with_settings(
         {name: value for name, value in former.items() if name != "preset"}
     )
+    if first_format and raw.get("backbone") and weights_name(raw["backbone"]["label"]) != raw["backbone"]["label"]:
+        raise UserError(f"{raw['backbone']['label']} started from other weights at the time")
     labels = {part: raw[part]["label"] if raw.get(part) else "" for part in ("augmenter", "backbone", "readout")}
     learner = "gnn" if first_format else raw["learner"]["label"]
     at = Coordinate(raw["dataset"], raw["k"], **labels, learner=learner)

@@ -85,8 +85,8 @@ def tell_acknowledged(log: Path) -> None:
     def append_all(self: Ledger, records: Any) -> None:
         real(self, records)
         for record in records:
-            if record["type"] == "trial":
-                write(file, json.dumps([record["cell"], record["fold"], record["repeat"]]).encode() + b"\n")
+            if isinstance(record, tools.TrialRecord):
+                write(file, json.dumps([record.cell, record.fold, record.repeat]).encode() + b"\n")
 
     Ledger.append_all = append_all  # type: ignore[method-assign]
 

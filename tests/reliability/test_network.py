@@ -153,11 +153,19 @@ def test_the_ui_listens_to_this_machine_unless_asked(
 
     started: list[Sequence[str]] = []
 
-    def run(command: Sequence[str], **more: object) -> subprocess.CompletedProcess[str]:
-        started.append(command)
-        return subprocess.CompletedProcess(command, 0)
+    class Server:
+        """One that ends at once."""
 
-    monkeypatch.setattr(subprocess, "run", run)
+        stdin = None
+
+        def __init__(self, command: Sequence[str], **more: object) -> None:
+            started.append(command)
+
+        def wait(self, timeout: float | None = None) -> int:
+            return 0
+
+    monkeypatch.setattr(subprocess, "Popen", Server)
+    monkeypatch.setattr("bench.tracking.server.check_port", lambda host, port: None)
     tools.write_trials(tmp_path / "runs", [ProvenanceRecord("p", {})])
     with pytest.raises(typer.Exit):
         ui(tmp_path / "runs", 5000, *words) if words else ui(tmp_path / "runs")

@@ -70,3 +70,9 @@ def test_lines_reach_the_shares_of_the_numbers():
 def test_drawing_needs_no_torch():
     code = "import sys, tables.inspection_figure; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_every_axis_says_what_it_shows():
+    figure = inspection_figure("x", [Panel("originals", [Sketch(2, complete(2))], samples(0, 1))])
+    lower = figure.subfigs[1].axes
+    assert all(ax.get_xlabel() for ax in lower) and lower[0].get_ylabel() == "cumulative share"

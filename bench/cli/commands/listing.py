@@ -19,6 +19,7 @@ def list_plugins(
     from bench.learning import LEARNERS
     from bench.registry import show, unknown
     from models import BACKBONES, READOUTS
+    from tables.own_specs import OWN_TABLES
     from tables.specs import NAMES
 
     console = Console()
@@ -38,8 +39,11 @@ def list_plugins(
                 table.add_row(kind, entry.name, entry.summary)
             table.add_section()
         table.add_row("grid", "quick", "every method once over on built-in data")
+        table.add_row("grid", "augmenters", "every method but the controls on the paper's datasets, k = 10, gcn")
         for grid in NAMES:
             table.add_row("grid", grid, "the cells of the paper's " + ("figure" if grid == "main_exp" else "table"))
+        for grid in OWN_TABLES:
+            table.add_row("grid", grid, "plain learners and networks beside the paper's best augmenter")
         table.add_row("grid", "full", "all of the paper's cells")
         console.print(table)
         console.print("\n[dim]bench list NAME shows the settings of one; write them as name:key=value,key=value[/]")

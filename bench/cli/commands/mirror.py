@@ -34,6 +34,8 @@ def ui(
             soft_wrap=True,
         )
         code = server.wait()
+    if not code:
+        raise typer.Exit(0)
     raise UserError(f"MLflow's server ended with code {code} ({last_words(home)}); its log is {home.root / LOG}")
 
 

@@ -110,7 +110,7 @@ def test_trials_that_do_not_fit_into_the_memory_fail_and_say_so(bench: Bench, wo
     [
         (["-n", "0"], ["--trials 0 searches nothing", "1 or more"]),
         (["--memory", "12parsecs"], ["--memory 12parsecs is not an amount of memory", "4GiB"]),
-        (["--memory", "4GiB", "--executor", "dask"], ["a Dask worker has a limit of its own"]),
+        (["--memory", "4GiB", "--executor", "dask"], ["workers of the executor dask have a limit of their own"]),
         (["--timeout", "0"], ["--timeout 0 leaves no time"]),
         (["--sampler", "tpee"], ["unknown sampler 'tpee'", "Did you mean: tpe"]),
         (["--pruner", "hyper"], ["unknown pruner 'hyper'", "median"]),

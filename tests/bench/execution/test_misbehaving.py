@@ -35,6 +35,17 @@ def test_a_method_that_ends_its_process_or_never_returns_is_a_failed_trial(
     assert tools.trial_lines(folder) == len(names) + 1
 
 
+def test_a_search_counts_such_trials_as_failed_and_goes_on(
+    workspace: Make, tuning: ModuleType, misbehaving: str
+) -> None:
+    grid = tuning.grid([f"{misbehaving}:{name}" for name in ("Exits", "Dies", "Loops")] + ["none"], folds=1)
+    code, out = tuning.tune(grid, workspace(), 1, jobs=1, trial_timeout=6)
+    assert code == 1
+    for words in ("SystemExit: 3; a method must return", "2 times in a row with no other", "took longer than 6 s"):
+        assert out.count(words) == 1, out
+    assert "none gcn mean (constant, stratified): trial 0: the defaults" in out
+
+
 def test_in_this_process_a_method_that_exits_is_a_failed_trial_too(
     workspace: Make, tools: ModuleType, misbehaving: str
 ) -> None:

@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 from bench.cli.inspect_report import inspect_and_report
 from bench.execution.trial import TrialRunner, engines
 from bench.inspecting import looking, shapes
+from bench.inspecting.features import feature_distance, feature_rows, new_rows
 from bench.inspecting.looking import chosen_trials, inspect_trials, resolve_cells
 from bench.inspecting.request import InspectRequest
 from bench.inspecting.shapes import Shape, distances, grown_piece, pooled, shape_of
@@ -144,10 +145,10 @@ def test_it_looks_at_the_graphs_that_a_run_trains_on(augmenter, tmp_path):
     seen = inspect_trials(cells, [Trial(3, 1)], tmp_path, lambda label, trial: None)
     cell = seen.cells[augmenter]
     record = TrialRunner(tmp_path, engines()["reference"]()).run([(one_epoch(cell), Trial(3, 1))])[0]
-    assert record["status"] == "done", record["reason"]
+    assert record.done, record.reason
     found = figures(seen.columns[-1])
-    assert record["generated"]["count"] == found["graphs"][0]
-    assert record["generated"]["density"] == pytest.approx(found["density"][0], rel=1e-9)
+    assert record.generated["count"] == found["graphs"][0]
+    assert record.generated["density"] == pytest.approx(found["density"][0], rel=1e-9)
     assert record["generated"]["density_original"] == pytest.approx(figures(seen.columns[0])["density"][0], rel=1e-9)
     assert record["seconds"]["augment"] > 0
 
@@ -225,3 +226,22 @@ def test_table_picture_and_run_are_kept_and_replaced(tmp_path):
     assert metrics["density_original"] == pytest.approx(float(rows["originals"]["density"]), rel=1e-4)
     kept = {file.path for file in client.list_artifacts(runs["dropedge"].info.run_id)}
     assert kept == {picture.name, numbers.name, "provenance.json"}
+
+
+def test_feature_distances_by_hand():
+    first = [np.array([[0.0, 1.0], [1.0, 1.0]]), np.array([[1.0, 1.0]])]  # first feature: mean 0.75, each graph a half
+    second = [np.array([[1.0, 3.0]])]
+    assert feature_distance(first, second) == pytest.approx((0.25 + 2.0) / 2)
+    assert feature_distance(first, first) == 0
+    assert new_rows(first, [np.array([[1.0, 1.0], [0.0, 1.0], [-0.0, 1.0], [0.5, 1.0]])]) == 0.25
+    bare = [feature_rows(graph(3, (0, 1)))]
+    assert feature_distance(bare, bare) is None and new_rows(bare, bare) is None
+
+
+def test_a_method_that_only_changes_features_is_seen(tmp_data_root):
+    cells = resolve_cells("digits", ["featurenoise", "dropedge"], 2, tmp_data_root)
+    seen = inspect_trials(cells, chosen_trials(0, 0, 1), tmp_data_root, lambda label, trial: None)
+    noise, dropped = (figures(column) for column in seen.columns[2:])
+    assert noise["degree_distance"][0] == 0 and noise["feature_distance"][0] > 0.01
+    assert noise["new_feature_rows"][0] == 1
+    assert dropped["degree_distance"][0] > 0 and dropped["new_feature_rows"][0] == dropped["feature_distance"][0] == 0

@@ -10,21 +10,23 @@ import pytest
 from bench.plan.grid_files import read_grid
 from bench.plan.grids import FOLDS, REPEATS, Grid, named_grid, narrowed, product
 from bench.registry import UserError
-from tables.specs import NAMES, TABLES
+from tables.own_specs import EVERY_NAME
+from tables.specs import NAMES, TABLES, coordinates
 
 
 def test_full_is_the_union_of_the_tables_440_cells_13200_trials() -> None:
     full = named_grid("full")
     assert len(full.cells) == len(set(full.cells)) == 440
     assert len(full.cells) * full.folds * full.repeats == 13_200
-    assert set(full.cells) == {cell for name in NAMES for cell in named_grid(name).cells}
+    assert set(full.cells) == {cell for name in NAMES for cell in coordinates(name)}
 
 
 @pytest.mark.parametrize("name", list(TABLES))
 def test_a_tables_grid_has_a_cell_for_each_of_its_numbers(name: str) -> None:
     spec = TABLES[name]
     grid = named_grid(name)
-    assert len(grid.cells) == len(spec.rows) * len(spec.columns)
+    assert len(grid.cells) == (len(spec.rows) + len(spec.beside)) * len(spec.columns)
+    assert set(spec.coordinates()) <= set(grid.cells)
     assert (grid.folds, grid.repeats) == (FOLDS, REPEATS)
 
 
@@ -42,6 +44,38 @@ def test_narrowing_to_what_a_grid_lacks_names_what_it_has() -> None:
         narrowed(named_grid("main_exp"), {"k": [4]})
     with pytest.raises(UserError, match="no cell of the grid full has all of these axes together"):
         narrowed(named_grid("full"), {"datasets": ["NCI1"], "readouts": ["max"]})
+
+
+def test_readouts_are_run_beside_plain_training_with_the_same_one() -> None:
+    pool = named_grid("Pool")
+    assert {cell.readout for cell in pool.cells if cell.augmenter == "none"} == {"mean", "add", "max"}
+    assert len(pool.cells) == 72
+
+
+def test_learners_without_a_network_have_neither_backbone_nor_readout() -> None:
+    cells = product(["digits"], ["none"], [2], ["gcn", "gin"], ["mean", "max"], ["wl", "gnn", "size:c=2"])
+    assert [(c.learner, c.backbone, c.readout) for c in cells] == [
+        ("wl", "", ""),
+        ("gnn", "gcn", "mean"),
+        ("gnn", "gcn", "max"),
+        ("gnn", "gin", "mean"),
+        ("gnn", "gin", "max"),
+        ("size:c=2", "", ""),
+    ]
+
+
+def test_the_grid_of_learners_can_be_narrowed_to_some() -> None:
+    grid = narrowed(named_grid("learners"), {"learners": ["wl", "size"], "datasets": ["DD"]})
+    assert [str(cell) for cell in grid.cells] == ["DD k=10 none size", "DD k=10 none wl"]
+    with pytest.raises(UserError, match="has no backbone gcm; it has: gat, gcn, gin, sage"):
+        narrowed(named_grid("learners"), {"backbones": ["gcm"]})
+
+
+def test_a_grid_file_names_learners(tmp_path: Path) -> None:
+    grid = read_grid(write(tmp_path, 'datasets = "digits"\nlearners = ["wl:h=2", "gnn"]'), tmp_path)
+    assert [cell.learner for cell in grid.cells] == ["wl:h=2", "gnn"]
+    with pytest.raises(UserError, match=r"line 2: learners: unknown learner 'wll'\. Did you mean: wl"):
+        read_grid(write(tmp_path, 'datasets = "digits"\nlearners = ["wll"]'), tmp_path)
 
 
 def test_an_unknown_grid_offers_the_nearest() -> None:
@@ -139,10 +173,19 @@ def test_the_documented_grid_file_is_read_as_it_is_told(tmp_path: Path) -> None:
 def test_the_documented_sizes_are_those_of_the_grids() -> None:
     text = (Path(__file__).parents[3] / "docs" / "grids.md").read_text(encoding="utf-8")
     rows = re.findall(r"\| `(\w+)` \| (\d+) \| ([\d,]+) \|", text)
-    assert {name for name, *_ in rows} == {"quick", "full", *NAMES}
+    assert {name for name, *_ in rows} == {"quick", "augmenters", "full", *EVERY_NAME}
     for name, cells, trials in rows:
         grid = named_grid(name)
         assert (len(grid.cells), len(grid.cells) * grid.folds * grid.repeats) == (
             int(cells),
             int(trials.replace(",", "")),
         )
+
+
+def test_the_grid_of_augmenters_has_every_method_and_no_control() -> None:
+    cells = named_grid("augmenters").cells
+    methods = {cell.augmenter for cell in cells}
+    assert {"none", "submix", "flag", "s-mixup", "gdm-acc"} <= methods
+    assert not methods & {"duplicate", "gdm-complete", "gdm-identity", "gdm-cal"}
+    assert {(cell.k, cell.backbone, cell.readout) for cell in cells} == {(10, "gcn", "mean")}
+    assert len(cells) == len(methods) * 6

@@ -68,6 +68,7 @@ def test_what_is_carried_over_is_carried_over_again(tmp_path: Path) -> None:
         ("augmenter", {"settings": {"p": 0.3, "features": "carry"}}, "augmenter.settings.p was 0.3"),
         ("augmenter", {"label": "no-such-method"}, "unknown augmenter"),
         ("training", {"epochs": 0}, "epochs=0 is not valid"),
+        ("backbone", {"label": "gcn:dropout=0.3"}, "started from other weights"),
     ],
 )
 def test_a_cell_that_would_come_out_otherwise_stays_behind(

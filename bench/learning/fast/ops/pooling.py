@@ -59,18 +59,17 @@ class KeptWeightedPooling(WeightedPooling):
     def __init__(self, name: ReadoutName, sizes: np.ndarray) -> None:
         super().__init__(every_node(sizes))
         self.mean, self.graph = name == "mean", np.repeat(np.arange(len(sizes)), sizes)
-        self.counts, self.share = np.zeros(len(sizes), dtype=np.int64), self.transposed.values
+        self.share = self.transposed.values
 
-    def keep(self, nodes: Tensor, counts: np.ndarray, mask: Tensor) -> None:
-        """`nodes` stay, graph after graph, `counts` of each; `mask` is one for them, zero for the others."""
+    def keep(self, nodes: Tensor, mask: Tensor) -> None:
+        """`nodes` stay, graph after graph; `mask` is one for them, zero for the others."""
         self.matrix.index = nodes.to(torch.int32)
-        if not np.array_equal(counts, self.counts):
-            self.recount(counts)
         torch.mul(self.share, mask, out=self.transposed.values)
 
     def recount(self, counts: np.ndarray) -> None:
+        """From now on, so many nodes of each graph."""
         weight = 1.0 / np.maximum(counts, 1) if self.mean else np.ones(len(counts))
-        self.counts, self.matrix.offsets = counts, offsets_of(counts).to(torch.int32)
+        self.matrix.offsets = offsets_of(counts).to(torch.int32)
         self.matrix.values = torch.from_numpy(np.repeat(weight, counts)).to(torch.get_default_dtype())
         self.share = torch.from_numpy(weight[self.graph]).to(torch.get_default_dtype())
 
@@ -81,8 +80,11 @@ class KeptMaxPooling(MaxPooling):
     def __init__(self, sizes: np.ndarray, width: int) -> None:
         super().__init__(every_node(sizes), width)
 
-    def keep(self, nodes: Tensor, counts: np.ndarray, mask: Tensor) -> None:
-        self.index, self.offsets = nodes, offsets_of(counts)
+    def keep(self, nodes: Tensor, mask: Tensor) -> None:
+        self.index = nodes
+
+    def recount(self, counts: np.ndarray) -> None:
+        self.offsets = offsets_of(counts)
 
 
 KeptPooling = KeptWeightedPooling | KeptMaxPooling

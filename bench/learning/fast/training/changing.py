@@ -128,6 +128,7 @@ class NodesThatStay(ChangingPairs):
         self.augmenter = problem.augmenter
         self.row, self.column = torch.from_numpy(self.pattern.row), torch.from_numpy(self.pattern.column)
         self.loops = (self.row == self.column).nonzero().view(-1)
+        self.last_counts = np.zeros((1, len(self.numbers.sizes)), dtype=np.int64)
 
     def readout(self) -> Pooling:
         self.kept_readout = kept_pooling(self.model.readout, self.numbers.sizes, self.model.width)
@@ -136,14 +137,19 @@ class NodesThatStay(ChangingPairs):
     def draw_ahead(self, rng: Generator) -> Tensor:
         drawn = [self.augmenter.kept(self.numbers, rng) for _ in range(self.ahead)]
         found = KeptNodes.of(self.numbers, drawn, self.name)
-        self.counts, self.nodes = found.counts, [torch.from_numpy(part) for part in found.nodes]
+        changed = np.diff(np.concatenate([self.last_counts, found.counts]), axis=0).any(axis=1)
+        self.recounts = {int(turn): found.counts[turn] for turn in np.flatnonzero(changed)}  # where others stay
+        self.last_counts = found.counts[-1:]
+        self.nodes = [torch.from_numpy(part) for part in found.nodes]
         self.masks = torch.from_numpy(found.masks).to(torch.get_default_dtype())
         kept = self.masks.t().contiguous()
         both = kept.index_select(0, self.row).mul_(kept.index_select(0, self.column))
         return both.index_fill_(0, self.loops, 1)
 
     def take_turn(self, turn: int) -> None:
-        self.kept_readout.keep(self.nodes[turn], self.counts[turn], self.masks[turn])
+        if turn in self.recounts:
+            self.kept_readout.recount(self.recounts[turn])
+        self.kept_readout.keep(self.nodes[turn], self.masks[turn])
         if self.dropout is not None:  # the reference has the rows of these nodes only, in order
             self.dropout.nodes = self.nodes[turn].sort().values
 
