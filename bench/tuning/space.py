@@ -202,7 +202,8 @@ def check_narrowing(narrowing: Mapping[str, str], cells: Sequence[Cell]) -> None
 
 def _concerns(key: str, places: Sequence[_Place]) -> list[_Place]:
     owner, _, setting = key.rpartition(".")
-    return [p for p in places if p.setting.name == setting and owner in ("", p.owner, p.part)]
+    whole = [p for p in places if p.setting.name == key]  # a composed augmenter's setting has a part's name in it
+    return whole or [p for p in places if p.setting.name == setting and owner in ("", p.owner, p.part)]
 
 
 def _meant(key: str, places: Sequence[_Place], cell: Cell) -> _Place:

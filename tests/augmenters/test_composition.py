@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,11 @@ from augmenters.base import generator
 from augmenters.composed import compose
 from bench.checking import check_augmenter
 from bench.plan.identity import plugin_version
+from bench.plan.planner import Planner
+from bench.protocol.training import preset
 from bench.registry import UserError
+from bench.tuning.space import space_for
+from tables.specs import Coordinate
 
 
 def test_the_grammar() -> None:
@@ -83,3 +89,12 @@ def test_what_the_parts_say_the_whole_says() -> None:
 @pytest.mark.parametrize("spec", ["dropedge:p=0.2+maskattr", "nodesam+dropnode"])
 def test_a_composition_holds_the_contract(spec: str) -> None:
     assert check_augmenter(spec).broken == []
+
+
+def test_the_settings_of_all_parts_can_be_searched(tmp_path: Path) -> None:
+    cell = Planner(tmp_path).cell(Coordinate("digits", 3, "dropedge+maskattr:p=0.1"), preset("quick"))
+    space = space_for(cell, {"dropedge.p": "0.1..0.2"})
+    (found,) = (one for one in space.dimensions if one.part == "augmenter")  # what the user wrote stays
+    assert (found.name, found.low, found.high) == ("augmenter.dropedge.p", 0.1, 0.2)
+    assert space.apply(cell, {found.name: 0.15}).augmenter.label == "dropedge:p=0.15+maskattr:p=0.1"
+    assert cell.versions["augmenter"] == "dropedge=1+maskattr=1"
