@@ -10,6 +10,7 @@ from pathlib import Path
 from bench.datasets import cheap_info
 from bench.execution.worker import Task, WorkerSettings, run_task
 from bench.plan.cells import Cell, Trial
+from bench.plan.identity import DEFAULT_ENGINE, NO_ENGINE
 from bench.plan.staleness import Here
 from bench.registry import UserError
 from bench.results.ledger import LedgerState
@@ -92,7 +93,9 @@ def verify(
     """Run the chosen trials again in this process."""
     checks = []
     for cell, trial, recorded in chosen:
-        settings = WorkerSettings(str(root), str(cell.versions["engine"]), device)
+        engine = str(cell.versions["engine"])
+        # A learner without a network asks for none, so any worker will do.
+        settings = WorkerSettings(str(root), DEFAULT_ENGINE if engine == NO_ENGINE else engine, device)
         again = run_task(settings, Task(((cell, trial),)).to_json())[0]
         checks.append(Check(cell, trial, recorded, again))
         tell(checks[-1])

@@ -38,7 +38,7 @@ def test_learners_run_beside_networks_and_with_offline_augmenters(
     code, out, _ = bench("status", "-w", runs)
     assert code == 0 and "learner" in out.splitlines()[0]
     assert any(" wl " in line and " gdm-rand " in line for line in out.splitlines())
-    code, out, err = bench("verify", "-w", runs)
+    code, out, err = bench("verify", "--from", runs)
     assert code == 0, err + out
 
 
