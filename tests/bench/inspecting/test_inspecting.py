@@ -149,8 +149,8 @@ def test_it_looks_at_the_graphs_that_a_run_trains_on(augmenter, tmp_path):
     found = figures(seen.columns[-1])
     assert record.generated["count"] == found["graphs"][0]
     assert record.generated["density"] == pytest.approx(found["density"][0], rel=1e-9)
-    assert record["generated"]["density_original"] == pytest.approx(figures(seen.columns[0])["density"][0], rel=1e-9)
-    assert record["seconds"]["augment"] > 0
+    assert record.generated["density_original"] == pytest.approx(figures(seen.columns[0])["density"][0], rel=1e-9)
+    assert record.seconds["augment"] > 0
 
 
 def one_epoch(cell):
