@@ -68,9 +68,8 @@ def test_a_trial_stands_beside_the_settings_of_its_own_fold(fake: ModuleType, tm
     write_archive(records, tmp_path / "t.parquet")
     rows = pd.read_parquet(tmp_path / "t.parquet").sort_values("fold")
     assert rows["training.lr"].tolist() == [0.003, 0.004, 0.005]
-    assert [line for line in read_archive(tmp_path / "t.parquet") if line["type"] == "cell"] == [
-        line for line in records if line["type"] == "cell"
-    ]
+    cells = [record for record in records if isinstance(record, CellRecord)]
+    assert [one for one in read_archive(tmp_path / "t.parquet") if isinstance(one, CellRecord)] == cells
 
 
 def test_a_retry_is_resolved(fake: ModuleType, tmp_path: Path) -> None:
