@@ -15,7 +15,8 @@ golden = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(golden)
 
 HELD: dict[str, dict[str, Any]] = json.loads(golden.FILE.read_text(encoding="utf-8"))
-TOLERANCE = 1e-3  # processors differ in last digits, and GDM's threshold turns some of them into edges
+TOLERANCE = 1e-4
+COMPARED = 5  # the first losses: later ones depend on the last digits of a processor, training is chaotic
 
 
 @pytest.mark.parametrize(("kind", "name", "version"), list(golden.built_ins()))
@@ -25,7 +26,7 @@ def test_a_built_in_gives_what_its_version_stands_for(kind: str, name: str, vers
     assert held["version"] == version, f"the version of {kind} {name} was raised: run `python tests/golden.py`"
     for engine in golden.ENGINES:
         found = golden.measured(kind, name, engine)
-        assert found == pytest.approx(held[engine], rel=TOLERANCE), (
+        assert found[:COMPARED] == pytest.approx(held[engine][:COMPARED], rel=TOLERANCE), (
             f"{kind} {name} gives other numbers ({engine} engine) under the same version: raise `version` in its "
             "registry line, then run `python tests/golden.py`"
         )

@@ -40,7 +40,7 @@ def files_below(folder: Path) -> list[str]:
         (["-d", "synthetic", "--jobs", "0"], ["--jobs 0", "1 or more"]),
         (["-d", "synthetic", "--device", "cuda:7"], ["--device cuda:7", "--device cpu"]),
         (["-d", "synthetic", "--engine", "warp"], ["unknown engine 'warp'", "reference"]),
-        (["-d", "synthetic", "-a", "softedge", "-b", "gat"], ["softedge makes edge weights", "use gcn, gin or sage"]),
+        (["-d", "synthetic", "-a", "softedge", "-b", "gat"], ["SoftEdge makes edge weights", "use gcn, gin or sage"]),
         (["-d", "PROTEINS"], ["PROTEINS is not in the data root", "bench data fetch PROTEINS", "bench data import"]),
         (["-a", "none"], ["need a dataset", "-d NAME"]),
         (["--grid", "fulll"], ["unknown grid 'fulll'", "Did you mean: full"]),
