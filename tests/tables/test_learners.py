@@ -6,7 +6,8 @@ from types import ModuleType
 
 import pytest
 
-from bench.results.frame import from_lines
+from bench.results.frame import from_records
+from bench.results.records import Record
 from tables.grid import Request, fill, specs_for
 from tables.own_specs import OWN_TABLES, PLAIN_GCN, needed
 from tables.selection import Index
@@ -19,7 +20,7 @@ SOME = [place for place in SPEC.coordinates() if place.dataset == "DD"]
 
 @pytest.fixture
 def index(fake: ModuleType) -> Index:
-    return Index(from_lines(fake.ledger(SOME)))
+    return Index(from_records(fake.ledger(SOME)))
 
 
 def test_rows_are_learners_plain_networks_and_the_papers_best() -> None:
@@ -49,16 +50,16 @@ def test_a_ledger_with_learners_prints_their_table_and_no_other(index: Index, fa
     names = [spec.name for spec in specs_for(index, (), ["default"])]
     assert "learners" in names and "custom" not in names
     assert [s.name for s in specs_for(index, ["learners"], ["default"])] == ["learners"]
-    paper = Index(from_lines(fake.ledger(TABLES["10labelrate"].coordinates())))
+    paper = Index(from_records(fake.ledger(TABLES["10labelrate"].coordinates())))
     assert "learners" not in [spec.name for spec in specs_for(paper, (), ["default"])]
 
 
 def test_pool_prints_plain_training_where_it_was_run(fake: ModuleType) -> None:
     spec = TABLES["Pool"]
     assert len(full()) == 440 and len(needed("Pool")) == 72
-    without = fill(Index(from_lines(fake.ledger(spec.coordinates()))), spec, Request())
+    without = fill(Index(from_records(fake.ledger(spec.coordinates()))), spec, Request())
     assert [line.name for line in without.lines] == [row.name for row in spec.rows]
-    grid = fill(Index(from_lines(fake.ledger(spec.needed()))), spec, Request())
+    grid = fill(Index(from_records(fake.ledger(spec.needed()))), spec, Request())
     assert [line.name for line in grid.lines][:4] == ["GCN Mean", "GCN Add", "GCN Max", "Acc Mean"]
     assert all(entry.difference is not None for line in grid.groups[1] for entry in line.entries)
 
@@ -67,8 +68,8 @@ def test_engines_may_differ_between_models_and_not_within_one(fake: ModuleType) 
     from bench.registry import UserError
     from tables.selection import Pick
 
-    def lines(place: Coordinate, **versions: object) -> list[dict[str, object]]:
-        made: list[dict[str, object]] = fake.ledger([place], versions={**fake.cell(place)["versions"], **versions})
+    def lines(place: Coordinate, **versions: object) -> list[Record]:
+        made: list[Record] = fake.ledger([place], versions={**fake.cell(place).cell.versions, **versions})
         return made
 
     wl, gcn, pool = (Coordinate("DD", 10, "none", *m) for m in (("", "", "wl"), ("gcn",), ("gcn", "diffpool")))
@@ -77,10 +78,10 @@ def test_engines_may_differ_between_models_and_not_within_one(fake: ModuleType) 
         *lines(gcn, engine="fast"),
         *lines(pool, engine="reference"),
     ]
-    held = Index(from_lines(made))
+    held = Index(from_records(made))
     assert not held.check_agreement(held.cells, Pick())
     other = Coordinate("NCI1", 10, "none")
-    held = Index(from_lines([*made, *lines(other, engine="reference")]))
+    held = Index(from_records([*made, *lines(other, engine="reference")]))
     with pytest.raises(UserError, match="different engine of gnn gcn mean"):
         held.check_agreement(held.cells, Pick())
 
