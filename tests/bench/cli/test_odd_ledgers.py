@@ -53,7 +53,7 @@ def of_other_versions(lines: Lines) -> Lines:
 
 def with_less_in_a_trial(lines: Lines) -> Lines:
     for name in ("seconds", "generated", "curve", "finished", "provenance", "macro_f1"):
-        del trials(lines)[0][name]
+        trials(lines)[0].pop(name, None)
     return lines
 
 

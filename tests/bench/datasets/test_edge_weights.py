@@ -118,8 +118,11 @@ class Weighted(Plain):
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    package = tmp_path / f"own_{abs(hash(str(tmp_path)))}"
+    """A module with both; always of the same name, because seeds are made of it."""
+    package = tmp_path / "own_weighted_set"
     package.mkdir()
+    for name in (package.name, f"{package.name}.graphs"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     (package / "__init__.py").touch()
     (package / "graphs.py").write_text(OWN, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
