@@ -43,7 +43,7 @@ def test_a_search_counts_such_trials_as_failed_and_goes_on(
     assert code == 1
     for words in ("SystemExit: 3; a method must return", "2 times in a row with no other", "took longer than 6 s"):
         assert out.count(words) == 1, out
-    assert "none gcn mean (constant, stratified): trial 0: the defaults" in out
+    assert "none gcn mean (constant, stratified): the defaults are best on 1 of 1 folds" in out
 
 
 def test_in_this_process_a_method_that_exits_is_a_failed_trial_too(

@@ -141,10 +141,10 @@ def test_a_learner_without_a_network_runs_from_end_to_end(
     monkeypatch.setattr("augmenters.samplers.PRETRAINING_EPOCHS", 2)
     cell = cell_of(tmp_path, augmenter, "counted:scale=2")
     record = TrialRunner(tmp_path, FastEngine(), memory=8 * 2**30).run([(cell, Trial(0, 0))])[0]
-    assert record["status"] == "done", record["reason"]
-    assert 0 <= record["accuracy"] <= 1 and sum(record["predicted"].values()) == pytest.approx(1)
-    assert record["engine"] is None and record["loss"] is None
-    assert ("count" in record["generated"]) == (augmenter != "none")
+    assert record.done and record.accuracy is not None, record.reason
+    assert 0 <= record.accuracy <= 1 and sum(record.predicted.values()) == pytest.approx(1)
+    assert record.engine is None and record.loss is None
+    assert ("count" in record.generated) == (augmenter != "none")
     assert counted.seen[0].backbone is None
 
 
@@ -152,7 +152,7 @@ def test_a_learner_of_offline_graphs_does_not_train_without_its_augmenter(
     tmp_path: Path, counted: type[Counted]
 ) -> None:
     record = TrialRunner(tmp_path, FastEngine()).run([(cell_of(tmp_path, "dropedge", "counted"), Trial(0, 0))])[0]
-    assert record["status"] == "failed" and "DropEdge works during training" in record["reason"]
+    assert record.status == "failed" and "DropEdge works during training" in (record.reason or "")
 
 
 def test_a_predictor_is_given_copies_without_labels(some_graphs: Make) -> None:

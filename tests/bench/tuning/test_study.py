@@ -283,7 +283,7 @@ def test_a_study_from_something_else_is_refused_in_one_line(storage: Storage, ce
     with pytest.raises(UserError, match=r"another search space \(training.lr") as error:
         tuning.study(storage, cell, 2, {"lr": "0.002..0.02"})
     assert "choose another --storage" in str(error.value) and "\n" not in str(error.value)
-    with pytest.raises(UserError, match=r"another training \(epochs 2, now 3\)"):
+    with pytest.raises(UserError, match=r"another training \(preset \"quick\+epochs=2\", now \"quick\+epochs=3\"\)"):
         tuning.study(storage, tuning.cell(epochs=3), 2)
     with pytest.raises(UserError, match="another validation"):
         MethodStudy(storage, cell, studies.Space((), {}), tuning.POOLED, "full", studies.Search(2))

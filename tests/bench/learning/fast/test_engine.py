@@ -12,7 +12,7 @@ import torch
 from torch_geometric.data import Data
 
 from augmenters import AUGMENTERS
-from augmenters.base import Augmenter, Context, GraphAugmenter, SharedParts
+from augmenters.base import Augmenter, Context, GraphAugmenter, SharedParts, StepAugmenter
 from bench.learning.fast import engine as fast
 from bench.learning.reference import ReferenceEngine
 from models.fit import class_probabilities
@@ -67,7 +67,8 @@ def single(part: torch.Tensor) -> torch.Tensor:
     return part.float() if part.is_floating_point() else part
 
 
-METHODS = ["blend", *AUGMENTERS.names()]
+# What acts inside the step is handed over, whatever the model.
+METHODS = ["blend", *(name for name in AUGMENTERS.names() if not issubclass(AUGMENTERS.load(name), StepAugmenter))]
 
 
 def dropping(backbone: str) -> str:
@@ -89,7 +90,7 @@ def prepared(augmenter: str, backbone: str) -> tuple[Augmenter, float]:
     chosen = Blend() if augmenter == "blend" else AUGMENTERS.create(augmenter)
     if "gat" in backbone and chosen.weighted:
         pytest.skip("attention refuses edge weights")
-    if augmenter.startswith(("gdm", "g-mixup")):
+    if augmenter.startswith(("gdm", "g-mixup", "ifmixup", "s-mixup")):
         chosen = InDouble(chosen, weight=0.5)
     # With double features the reference still sums soft degrees in single precision.
     return chosen, 1e-4 if augmenter == "softedge" else 1e-7
