@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -39,6 +38,6 @@ class FLAG(StepAugmenter):
 
 
 def _shifted(graph: Data, shift: Tensor) -> Data:
-    new = copy.copy(graph)
+    new = graph.clone()
     new.x = graph.x + shift
     return new

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,7 +57,7 @@ class Rebuilt:
         """The originals with these edges; edge attributes other than weights belong to no new edge and go."""
         made = []
         for place, graph in enumerate(originals):
-            new = copy.copy(graph)
+            new = graph.clone()
             new.edge_index = self.edges[place]
             new.num_nodes = graph.num_nodes
             if "edge_attr" in new:

@@ -172,11 +172,12 @@ def test_nested_and_pooled_cells_never_stand_in_one_table_by_chance(fake: Module
 
 def test_a_table_says_when_tuned_rows_start_from_other_weights(fake: ModuleType) -> None:
     def grid(*backbones: str) -> Grid:
-        lines = fake.ledger(SPEC.coordinates()) + fake.tuned(SPEC.coordinates())
-        for line in lines:
-            for fold, label in enumerate(backbones if line.get("tuned") else ()):
-                line["by_fold"][str(fold)]["backbone"] = fake.choice(label)
-        return fill(Index(from_records(lines)), SPEC, Request(settings=("default", "tuned")))
+        by_fold = {str(fold): {"training": {"lr": 0.003 + fold / 1000}} for fold in range(10)}
+        for fold, label in enumerate(backbones):
+            by_fold[str(fold)]["backbone"] = fake.choice(label)
+        tuned = fake.ledger(SPEC.coordinates(), tuned=True, tuned_how="nested", by_fold=by_fold)
+        held = from_records([*fake.ledger(SPEC.coordinates()), *tuned])
+        return fill(Index(held), SPEC, Request(settings=("default", "tuned")))
 
     assert UNPAIRED not in notes(grid()), "other learning rates by fold, the same network"
     assert UNPAIRED not in notes(grid("gcn:dropout=0.3")), "dropout has no weights"

@@ -72,7 +72,7 @@ def test_the_readout_and_the_learner_are_checked(installed, tmp_path):
 
 
 def test_the_readout_is_run_by_the_reference_engine(installed, tmp_path):
-    """The fast engine does not know it, hands over and says so."""
+    """The fast engine does not know it; the plan says so and names the engine that runs."""
     words = ["run", "-d", "digits", "-a", "none", "-a", "dropedge", "-r", "softclusters", "-k", "1"]
     words += ["--folds", "1", "--repeats", "1", "--epochs", "3", "-j", "1", "-w", "w"]
     done = bench(*words, path=installed, cwd=tmp_path)
@@ -80,7 +80,9 @@ def test_the_readout_is_run_by_the_reference_engine(installed, tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "w" / "ledger.jsonl").read_text(encoding="utf-8").splitlines()]
     trials = [line for line in lines if line["type"] == "trial"]
     assert [line["status"] for line in trials] == ["done", "done"]
-    assert all("SoftClusters" in line["handed_over"] and "reference" in line["engine"] for line in trials)
+    assert all(line["engine"] == "reference" for line in trials)
+    assert all(line["versions"]["engine"] == "reference" for line in lines if line["type"] == "cell")
+    assert "2 cells run on the reference engine" in done.stdout and "SoftClusters" in done.stdout
 
 
 RUN_LEARNER = """
@@ -122,7 +124,7 @@ def test_it_is_run_and_its_version_kept(installed, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     ledger = (tmp_path / "w" / "ledger.jsonl").read_text(encoding="utf-8")
     assert len(re.findall(r'"status": ?"done"', ledger)) == 2
-    assert re.search(r'"augmenter": ?"0\.3"', ledger)
+    assert re.search(r'"augmenter": ?"0\.3\+[0-9a-f]{12}', ledger)
 
 
 def test_the_page_shows_the_very_files():

@@ -51,6 +51,7 @@ def test_what_is_broken_gives_exit_code_1_and_the_value(mine):
 
 def test_all_sums_up_and_shows_only_what_is_broken(mine, monkeypatch):
     from augmenters import AUGMENTERS
+    from bench.learning import LEARNERS
     from models import READOUTS
 
     mine("unseeded", "rng.random", "__import__('numpy').random.random")
@@ -59,6 +60,7 @@ def test_all_sums_up_and_shows_only_what_is_broken(mine, monkeypatch):
     monkeypatch.setattr(AUGMENTERS, "_discovered", True)
     AUGMENTERS.add("unseeded", "unseeded.masks:HideNodes")
     monkeypatch.setattr(READOUTS, "_entries", {"mean": READOUTS.entry("mean")})
+    monkeypatch.setattr(LEARNERS, "_entries", {"gnn": LEARNERS.entry("gnn")})
     done = check("--all")
     assert done.exit_code == 1
     assert "numpy.random moved" in done.output

@@ -31,7 +31,7 @@ def test_search_look_measure_and_print(bench: Bench, workspace: Make) -> None:
     folder = str(workspace())
     methods = ["-a", "none", "-a", "dropedge"]
     code, out, _ = bench("tune", *WORDS, *methods, "-n", "4", "-w", folder)
-    assert code == 0 and "2 methods; for each 2 studies, one a fold, of 4 trials" in out
+    assert code == 0 and "2 methods; for each 2 studies, one per fold, of 4 trials" in out
     assert "8 trainings at most" in out and "as many per class as there are labels" in out
     code, out, _ = bench("tune", "--status", "-w", folder)
     assert code == 0
@@ -175,7 +175,7 @@ def test_studies_unfit_for_a_tuned_run_are_refused(workspace: Make, tuning: Modu
         {"augmenter": "none", "backbone": "gcn"},
         {"augmenter": "dropedge", "backbone": "gcn"},
     ]
-    assert all(cell.tuned and cell.training.preset == "paper" for cell in plan.cells)
+    assert all(cell.tuned and cell.training.preset == "standard+epochs=2" for cell in plan.cells)
     assert all(set(cell.by_fold) == {"0", "1", "2"} and cell.tuned_how == "nested" for cell in plan.cells)
     fewer = tuned_plan(planner.plan(replace(grid, folds=1)), storage)
     assert [cell.key for cell in fewer.cells] == [cell.key for cell in plan.cells], "a run over fewer folds goes on"

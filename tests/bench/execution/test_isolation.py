@@ -23,7 +23,7 @@ from bench.learning.learner import Fitted, Learner, Problem
 from bench.plan.cells import Cell, Trial
 from bench.plan.grids import Grid, product
 from bench.plan.planner import Planner
-from bench.tuning.objective import DevelopmentData, Objective
+from bench.tuning.objective import FoldDevelopment, Objective
 
 GDM_KEY = f"autoencoder:encoder=gsae,epochs={EPOCHS},structure=diag,width=64"
 
@@ -186,7 +186,7 @@ def cell_of(root: Path, augmenter: str, select: str = "last") -> Cell:
 
 
 def digits_of(record: dict[str, Any]) -> dict[str, Any]:
-    assert record["status"] == "done", record["reason"]
+    assert record.status == "done", record.reason
     return {name: record[name] for name in ("accuracy", "balanced_accuracy", "macro_f1", "loss", "curve", "generated")}
 
 
@@ -222,7 +222,7 @@ def test_a_learner_cannot_reach_the_test_graphs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cls", IN_PLACE)
 def test_a_setting_that_is_tried_spoils_no_other_setting(tmp_path: Path, cls: type) -> None:
     none, hostile = cell_of(tmp_path, "none"), cell_of(tmp_path, name_of(cls))
-    objective = Objective(DevelopmentData.load("digits", none.splits, tmp_path), engines()["fast"](), "full")
+    objective = Objective(FoldDevelopment.load("digits", none.splits, 0, tmp_path), engines()["fast"](), "full")
     alone = objective.accuracy(none, Trial(0, 0))
     for _ in range(2):
         objective.accuracy(hostile, Trial(0, 0))
@@ -243,8 +243,8 @@ def test_no_method_writes_what_another_one_reads(tmp_path: Path, cls: type) -> N
 
 def test_a_question_about_other_graphs_is_told(tmp_path: Path) -> None:
     record = run(tmp_path, [cell_of(tmp_path, name_of(AsksTooMany))])[0]
-    assert record["status"] == "failed"
-    assert "classify was asked about 40 graphs; this trial has 20 labeled ones" in record["reason"]
+    assert record.status == "failed"
+    assert "classify was asked about 40 graphs; this trial has 20 labeled ones" in record.reason
 
 
 def test_methods_of_one_class_still_share_what_is_costly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,7 +265,7 @@ def test_methods_of_one_class_still_share_what_is_costly(tmp_path: Path, monkeyp
     monkeypatch.setattr(gdm, "fit_autoencoder", counting("auto-encoder", gdm.fit_autoencoder))
     names = ["gdm-acc", "gdm-unc", "gdm-rand", "gdm-cal", "gdm-complete"]
     for record in run(tmp_path, [cell_of(tmp_path, name) for name in names], [Trial(0, 0), Trial(1, 0)]):
-        assert record["status"] == "done", record["reason"]
+        assert record.status == "done", record.reason
     assert sorted(made) == ["auto-encoder"] * 2 + ["pre-training"] * 2
 
 

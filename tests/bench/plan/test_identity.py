@@ -41,6 +41,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path
     """Put a plug-in on the path: a module with a helper beside it, or a package with both in it."""
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delitem(sys.modules, "helper", raising=False)  # of another test, in another folder
 
     def make(name: str = "mine_plugin", helper: str = "P = 0.5\n", package: bool = False) -> Path:
         folder = tmp_path / name if package else tmp_path

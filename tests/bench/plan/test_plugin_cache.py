@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -12,6 +13,7 @@ import pytest
 from bench.learning.fast import engine
 from bench.learning.gnn import GNN
 from bench.plan.plugin_cache import Resolver
+from bench.registry import Scalar
 
 
 def test_an_answer_is_asked_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,15 +55,15 @@ def test_what_a_learner_without_a_network_lacks_is_none(tmp_path: Path, monkeypa
 def test_the_fast_engines_answer_is_kept_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, asked = tmp_path / "plugins.json", []
 
-    def obstacle(backbone: type, readout: type, augmenter: type) -> str:
+    def obstacle(backbone: type, readout: type, augmenter: type, settings: Mapping[str, Scalar]) -> str:
         asked.append((backbone.__name__, readout.__name__, augmenter.__name__))
         return "not written out"
 
     monkeypatch.setattr(engine, "fast_obstacle", obstacle, raising=False)
     first = Resolver(file)
-    assert first.engine_obstacle("dropedge", "gcn", "max") == "not written out"
+    assert first.engine_obstacle(*chosen) == "not written out"
     first.save()
-    assert Resolver(file).engine_obstacle("dropedge", "gcn", "max") == "not written out"
+    assert Resolver(file).engine_obstacle(*chosen) == "not written out"
     assert asked == [("GCN", "MaxReadout", "DropEdge")]
 
 

@@ -9,9 +9,9 @@ import pytest
 from bench.plan.planner import Planner
 from bench.protocol.training import preset
 from bench.registry import UserError
-from bench.tuning.best import tuned_cell
+from bench.tuning.best import pooled_cell
 from bench.tuning.space import space_for, with_values
-from bench.tuning.study import study_facts
+from bench.tuning.study import Extent, study_facts
 from bench.tuning.summary import StudyFacts, TrialFacts
 from tables.specs import Coordinate
 
@@ -54,9 +54,9 @@ def test_what_has_no_settings_is_told_so(tmp_path: Path) -> None:
 def test_a_tuned_learner_remembers_its_row(tmp_path: Path) -> None:
     cell = cell_of("wl", tmp_path)
     assert with_values(cell, {"learner.h": 2}).learner.label == "wl:h=2"
-    facts = study_facts(cell, space_for(cell, {}), "budget", 2, 1)
+    facts = study_facts(cell, space_for(cell, {}), "budget", Extent((0, 1), 1, pooled=True))
     assert (facts["learner"], facts["backbone"]) == ("wl", "")
     best = TrialFacts(1, 1, "complete", 0.7, (0.7,), {"learner.h": 2, "learner.c": 10.0}, 1.0, "")
-    tuned = tuned_cell(cell, StudyFacts("study", facts, 1, 0, (best,), best, None))
+    tuned = pooled_cell(cell, [StudyFacts("study", None, facts, 1, 0, (best,), best, None)])
     assert tuned.learner.label == "wl:c=10,h=2"
     assert tuned.tuned_from == {"augmenter": "none", "learner": "wl"}
