@@ -10,10 +10,12 @@ from types import ModuleType
 
 import pytest
 
+from augmenters import AUGMENTERS
 from bench.learning.fast import engine
 from bench.learning.gnn import GNN
 from bench.plan.plugin_cache import Resolver
 from bench.registry import Scalar
+from models import BACKBONES, READOUTS
 
 
 def test_an_answer_is_asked_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,6 +62,7 @@ def test_the_fast_engines_answer_is_kept_too(tmp_path: Path, monkeypatch: pytest
         return "not written out"
 
     monkeypatch.setattr(engine, "fast_obstacle", obstacle, raising=False)
+    chosen = AUGMENTERS.resolve("dropedge"), BACKBONES.resolve("gcn"), READOUTS.resolve("max")
     first = Resolver(file)
     assert first.engine_obstacle(*chosen) == "not written out"
     first.save()
