@@ -59,9 +59,8 @@ def base_label(cell: Mapping[str, Any], part: str) -> str:
 
 
 def preset_of(cell: Mapping[str, Any]) -> str:
-    """The preset that a table goes by: that of a tuned cell is the one its search started from."""
-    name = str(cell["training.preset"])
-    return name.partition("+")[0] if cell["tuned"] else name
+    """The name of a cell's training; a tuned cell has the one that its search started from."""
+    return str(cell["training.preset"])
 
 
 class Index:

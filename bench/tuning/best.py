@@ -33,7 +33,9 @@ def tuned_plan(plan: Plan, storage: Storage, pooled: bool = False) -> Plan:
 
 def pooled_cell(cell: Cell, studies: Sequence[StudyFacts]) -> Cell:
     """The cell with the best settings of a study over all folds."""
-    return replace(_with_best(cell, studies[0]), tuned=True, tuned_from=_row(cell), tuned_how="pooled")
+    best = _with_best(cell, studies[0])
+    training = replace(best.training, preset=cell.training.preset)  # its name is that of where the search started
+    return replace(best, training=training, tuned=True, tuned_from=_row(cell), tuned_how="pooled")
 
 
 def nested_cell(cell: Cell, studies: Sequence[StudyFacts]) -> Cell:

@@ -142,5 +142,5 @@ def tuned(places: Iterable[Coordinate], how: str = "nested", **kwargs: Any) -> l
     if how == "nested":
         facts["by_fold"] = {str(fold): {"training": {"lr": 0.003 + fold / 1000}} for fold in range(10)}
     else:
-        facts["training"] = {**TRAINING, "preset": "standard+lr=0.003", "lr": 0.003}
+        facts["training"] = {**TRAINING, "lr": 0.003}
     return ledger(places, value=better, **facts, **kwargs)
