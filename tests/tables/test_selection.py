@@ -127,9 +127,7 @@ def test_default_and_tuned_are_different_cells(fake: ModuleType) -> None:
 
 
 def test_a_tuned_cell_agrees_with_the_preset_that_it_started_from_and_no_other(fake: ModuleType) -> None:
-    quick = index(
-        fake, (CHEMICAL, {}), (CHEMICAL, {"tuned": True, "training": {**fake.TRAINING, "preset": "quick"}})
-    )
+    quick = index(fake, (CHEMICAL, {}), (CHEMICAL, {"tuned": True, "training": {**fake.TRAINING, "preset": "quick"}}))
     with pytest.raises(UserError, match=r"different preset \(quick, standard\)"):
         quick.check_agreement(quick.cells, Pick())
     assert quick.choose([CHEMICAL], "tuned", Pick({"preset": "standard"})) == {CHEMICAL: None}

@@ -38,7 +38,7 @@ class Oracle:
 class SpyEngine:
     """Keeps what it was given; answers class 1 to everything, or fails as told."""
 
-    name = "fast"  # under which the cells of these tests are planned
+    name = "reference"  # under which the cells of these tests are planned
 
     def __init__(self, error: Exception | None = None) -> None:
         self.seen: list[Problem] = []
@@ -123,7 +123,6 @@ def test_best_val_gets_the_validation_part_and_nothing_more(tmp_path: Path) -> N
     engine = SpyEngine()
     grid = Grid("test", product(["synthetic"]), training={"epochs": 2, "select": "best-val"})
     cell = Planner(tmp_path, "reference").plan(grid).cells[0]
-    engine.name = "reference"
     TrialRunner(tmp_path, engine).run([(cell, Trial(0, 0))])
     data = load_dataset("synthetic", tmp_path)
     fold = load_splits("synthetic", "stratified", data.labels, tmp_path).development(0)
