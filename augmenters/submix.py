@@ -92,15 +92,19 @@ def swapped_graph(destination: Data, source: Data, swap: Swap, num_classes: int,
     labels = [label_distribution(graph, num_classes) for graph in (destination, source)]
     made = Data(edge_index=torch.cat([destination.edge_index[:, kept], ends[:, new]], dim=1))
     made.num_nodes, total = destination.num_nodes, made.num_edges
-    weights, x = [edge_weights(destination)[kept], edge_weights(source)[new]], destination.x
+    weights = [edge_weights(destination)[kept], edge_weights(source)[new]]
+    x = None if destination.x is None else destination.x.clone()
     if total:
         share = float(kept.sum()) / total
         made.y = share * labels[0] + (1 - share) * labels[1]
         if x is not None:
-            x = x.clone()
             x[taken] = source.x[given]
     else:
-        made.edge_index, made.y, weights = destination.edge_index.clone(), labels[0], [edge_weights(destination)]
+        made.edge_index, made.y, weights = (
+            destination.edge_index.clone(),
+            labels[0].clone(),
+            [edge_weights(destination)],
+        )
     if x is not None:
         made.x = x
     if weighted:
