@@ -119,6 +119,7 @@ def studies_for(cell: Cell, folds: int, known: Sequence[StudyFacts], storage: St
 
 def _check_made_alike(cell: Cell, study: StudyFacts) -> None:
     training, versions = cell.to_json()["training"], cell.versions
+    training["preset"] = training.pop("preset")  # last: a setting says more than the name that follows from it
     for what, then, now in (
         *((f"{name}", study.facts["training"].get(name), value) for name, value in training.items()),
         *((f"{name} version", study.facts["versions"].get(name), versions.get(name)) for name in DECIDING_VERSIONS),
