@@ -12,10 +12,11 @@ import pytest
 from mlflow import MlflowClient
 
 from bench.execution.trial import TrialRunner, engines
-from bench.plan.cells import TUNED_ON, Cell, Trial
+from bench.plan.cells import TUNED_ON, Trial
 from bench.plan.planner import Planner
 from bench.registry import UserError
 from bench.results.ledger import read_records
+from bench.results.records import CellRecord
 from bench.results.workspace import Workspace
 from bench.tuning.best import tuned_plan
 from bench.tuning.storage import Storage
@@ -47,14 +48,14 @@ def test_search_look_measure_and_print(bench: Bench, workspace: Make) -> None:
     assert code == 0 and "dropedge, tuned" in out
     code, out, _ = bench("tables", "-w", folder, "--settings", "default,tuned")
     assert code == 0 and all(name in out for name in ("GCN (tuned)", "DropEdge (tuned)", TUNED_ON["nested"]))
-    cells = [record for record in read_records(Path(folder) / "ledger.jsonl") if record["type"] == "cell"]
-    tuned = {cell["tuned_from"]["augmenter"]: cell for cell in cells if cell["tuned"]}
+    cells = [one.cell for one in read_records(Path(folder) / "ledger.jsonl") if isinstance(one, CellRecord)]
+    tuned = {cell.tuned_from["augmenter"]: cell for cell in cells if cell.tuned}
     assert len(tuned) == 2 and len(cells) == 4
     for study in studies_in(Storage(f"sqlite:///{folder}/tuning.db")):
-        fold = Cell.from_json(tuned[study.facts["augmenter"]]).at(study.fold)
+        fold = tuned[study.facts["augmenter"]].at(study.fold)
         assert fold.training.lr == study.best.settings["training.lr"]
         assert fold.backbone.settings["width"] == study.best.settings["backbone.width"]
-    code, out, _ = bench("why", "-w", folder, tuned["dropedge"]["key"])
+    code, out, _ = bench("why", "-w", folder, tuned["dropedge"].key)
     assert code == 0 and TUNED_ON["nested"] in out and "  fold 0: dropedge" in out and "  fold 1: dropedge" in out
     code, out, _ = bench("verify", "--from", folder, "--sample", "8")
     assert code == 0, out
