@@ -6,7 +6,9 @@ import importlib
 from typing import Any
 
 from augmenters.composition import AugmenterRegistry
+from bench.registry import Extra
 
+_POT = Extra("POT", "ot")
 AUGMENTERS = AugmenterRegistry("augmenter", "augbench.augmenters", "augmenters.base:Augmenter")
 AUGMENTERS.add("none", "augmenters.controls:Unchanged", "the labelled graphs as they are: the baseline")
 AUGMENTERS.add("duplicate", "augmenters.controls:Duplicate", "control: the originals once more, as many as GDM makes")
@@ -27,6 +29,8 @@ AUGMENTERS.add("featurenoise", "augmenters.featurenoise:FeatureNoise", "add Gaus
 AUGMENTERS.add("flag", "augmenters.flag:FLAG", "perturb features against the model in each step")
 AUGMENTERS.add("graph-transplant", "augmenters.graph_transplant:GraphTransplant", "move salient parts in each step")
 AUGMENTERS.add("s-mixup", "augmenters.s_mixup:SMixup", "mix two graphs after a soft alignment of their nodes")
+AUGMENTERS.add("fgw-mixup", "augmenters.fgw_mixup:FGWMixup", "the barycenter of two graphs", needs=_POT)
+AUGMENTERS.add("geomix", "augmenters.geomix:GeoMix", "two graphs mixed on a support of few nodes", needs=_POT)
 
 _GDM = "augmenters.gdm:GDM"
 AUGMENTERS.add("gdm-rand", _GDM, "GDM over random pairs", sampler="rand", wiring="threshold", without="none")
@@ -37,7 +41,8 @@ for _name, _wiring, _summary in (
     ("gdm-complete", "complete", "control: GDM with complete graphs"),
     ("gdm-identity", "identity", "control: GDM without any edge"),
 ):
-    AUGMENTERS.add(_name, _GDM, _summary, wiring=_wiring, encoder="gsae", structure="diag", width=64, eps=0.1)
+    _unread: dict[str, Any] = {"structure": "diag", "width": 64, "eps": 0.1, "padding": "embeddings"}
+    AUGMENTERS.add(_name, _GDM, _summary, wiring=_wiring, encoder="gsae", output="linear", **_unread)
 AUGMENTERS.add("gdm-cal", _GDM, "control: GDM as dense as the parents of each graph", wiring="calibrated", eps=0.1)
 
 _PUBLIC = {
@@ -50,6 +55,7 @@ _PUBLIC = {
     "EdgeFactorAugmenter": "augmenters.kinds",
     "FeatureAugmenter": "augmenters.kinds",
     "KeptNodesAugmenter": "augmenters.kinds",
+    "NewEdgesAugmenter": "augmenters.kinds",
     "OneByOneAugmenter": "augmenters.kinds",
     "PairMixAugmenter": "augmenters.kinds",
     "Unchanged": "augmenters.controls",
@@ -57,10 +63,12 @@ _PUBLIC = {
     "DropEdge": "augmenters.dropedge",
     "DropNode": "augmenters.dropnode",
     "DropPath": "augmenters.droppath",
+    "FGWMixup": "augmenters.fgw_mixup",
     "FLAG": "augmenters.flag",
     "FeatureNoise": "augmenters.featurenoise",
     "GDM": "augmenters.gdm",
     "GMixup": "augmenters.g_mixup",
+    "GeoMix": "augmenters.geomix",
     "GraphCrop": "augmenters.graphcrop",
     "GraphTransplant": "augmenters.graph_transplant",
     "IfMixup": "augmenters.ifmixup",

@@ -63,12 +63,12 @@ class Context:
     @classmethod
     def standalone(cls, graphs: Sequence[Data], rng: Generator) -> Context:
         """A context for somebody's own loop: a default GCN as classifier, streams spawned from `rng`."""
-        from models.fit import class_probabilities
+        from models.fit import pretrain
 
         num_classes = count_classes(graphs)
 
         def classify(chosen: Sequence[Data], epochs: int) -> Tensor:
-            return class_probabilities(chosen, num_classes, epochs=epochs, seed=int(rng.integers(2**63)))
+            return pretrain(chosen, num_classes, epochs=epochs, seed=int(rng.integers(2**63))).probabilities
 
         return cls(num_classes, classify, lambda key: rng.spawn(1)[0])
 

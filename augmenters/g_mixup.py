@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from numpy.random import Generator
+from torch import Tensor
 from torch_geometric.data import Data
 
 from augmenters.base import Context, FeaturePolicy, GraphAugmenter, label_distribution
 from augmenters.functional import any_weighted
 from augmenters.graphons import Estimator, Graphon, estimate_graphon, mix_graphons, sample_edges
 from bench.registry import Tune, UserError, Within
+from models.sparse_features import SparseFeatures
 
 REDRAWS = 100
 
@@ -113,7 +116,12 @@ def build(sample: Sample, weighted: bool) -> Data:
     new = Data(edge_index=both[:, order], y=torch.from_numpy(sample.label).float().view(1, -1))
     new.num_nodes = len(kept)
     if sample.graphon.features is not None:
-        new.x = torch.from_numpy(sample.graphon.features[kept]).float()
+        new.x = as_features(sample.graphon.features[kept])
     if weighted:
         new.edge_weight = torch.ones(both.shape[1])
     return new
+
+
+def as_features(rows: np.ndarray | sp.csr_array) -> Tensor:
+    """Rows of a graphon's features as those of a graph, sparse where they are."""
+    return torch.from_numpy(rows).float() if isinstance(rows, np.ndarray) else SparseFeatures.of_matrix(rows)

@@ -4,32 +4,43 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+import torch
 from numpy.random import Generator
 from torch import Tensor
 from torch_geometric.data import Data
 
 from augmenters.base import Context, FeaturePolicy
 from augmenters.functional import any_weighted
-from augmenters.gdm_mixup import DualMixup, Mixing, draw_mixing
+from augmenters.gdm_mixup import Alignment, DualMixup, Mixing, by_rank, draw_mixing
 from augmenters.gdm_wiring import Wiring
 from augmenters.kinds import OneByOneAugmenter
 from augmenters.samplers import Sampler, Subset, choose_pairs
 from bench.registry import Tune, UserError, Within
 from models.autoencoder_fit import EPOCHS, fit_autoencoder
-from models.autoencoders import Encoder, StructureInput
+from models.autoencoders import Encoder, Output, StructureInput
+
+LONELY = Data(edge_index=torch.empty(2, 0, dtype=torch.long), num_nodes=1)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What GDM has drawn: the mixings, and the embeddings of the originals where the wiring reads them."""
+    """What GDM has drawn: the mixings, and what the encoder makes of the originals where the wiring reads it."""
 
     mixings: list[Mixing]
-    embeddings: list[Tensor] | None
+    encoded: Encoded | None
     num_classes: int
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Structural embeddings: one table per graph, and the row of a node without edges."""
+
+    rows: list[Tensor]
+    lonely: Tensor
 
 
 @dataclass(frozen=True)
@@ -40,6 +51,9 @@ class GDM(OneByOneAugmenter):
     and the others keep their size. `count`: graphs generated as a multiple of the originals, rounded up to thirds.
     `encoder`, `width`, `structure`: the auto-encoder, its embedding and what it reads. `wiring`: edges by the
     threshold `eps`, or one of the controls. Generated graphs have edge weights only where the originals have.
+    Where the paper can be read in two ways: `output` of the encoder's second layer; `padding` of the smaller graph,
+    by zero rows of its embedding or before it is encoded; `alignment` of two graphs' nodes, at random or by the rank
+    of their degrees; graphs `generated` once, or afresh each epoch.
     """
 
     sampler: Sampler = "rand"
@@ -54,12 +68,18 @@ class GDM(OneByOneAugmenter):
     weight: Annotated[float, Within(0), Tune(0.1, 2.0, log=True)] = 1.0
     without: Subset = "none"
     features: FeaturePolicy = "carry"
+    output: Output = "linear"
+    padding: Literal["embeddings", "graph"] = "embeddings"
+    alignment: Alignment = "random"
+    generated: Literal["once", "epoch"] = "once"
     near_complete: ClassVar[bool] = True
     mode: ClassVar[Literal["append"]] = "append"
     labels: ClassVar[Literal["mixed"]] = "mixed"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.generated == "epoch":
+            object.__setattr__(self, "when", "epoch")
         if self.sampler == "rand" and self.without != "none":
             raise UserError(f"GDM: without={self.without} needs subsets by difficulty; use sampler=acc or sampler=unc")
 
@@ -68,23 +88,28 @@ class GDM(OneByOneAugmenter):
         pairs = choose_pairs(self.sampler, graphs, size, self.without, rng, context)
         sizes = np.array([int(graph.num_nodes or 0) for graph in graphs])
         mixings = [draw_mixing(pair, sizes, self.alpha, self.beta, rng) for pair in pairs]
+        if self.alignment == "rank":
+            mixings = [replace(one, places=by_rank(graphs[one.first], graphs[one.second])) for one in mixings]
         decodes = self.wiring in ("threshold", "calibrated")
-        return Plan(mixings, self.embeddings(graphs, context) if decodes else None, context.num_classes)
+        return Plan(mixings, self.encoded(graphs, context) if decodes else None, context.num_classes)
 
-    def embeddings(self, graphs: Sequence[Data], context: Context) -> list[Tensor]:
+    def encoded(self, graphs: Sequence[Data], context: Context) -> Encoded:
         """Structural embeddings of the originals; the key names all they depend on, so a trial's methods share them."""
 
-        def train(rng: Generator) -> list[Tensor]:
-            return fit_autoencoder(graphs, rng, self.encoder, self.width, self.structure, EPOCHS).encode(graphs)
+        def train(rng: Generator) -> Encoded:
+            model = fit_autoencoder(graphs, rng, self.encoder, self.width, self.structure, EPOCHS, self.output)
+            return Encoded(model.encode(graphs), model.encode([LONELY])[0][0])
 
         key = f"autoencoder:encoder={self.encoder},epochs={EPOCHS},structure={self.structure},width={self.width}"
-        return context.share(key, train)
+        return context.share(key if self.output == "linear" else f"{key},output={self.output}", train)
 
     def generate_each(self, graphs: Sequence[Data], drawn: Plan) -> Iterator[Data]:
-        mixup = DualMixup(self.wiring, self.eps, drawn.num_classes, any_weighted(graphs))
+        encoded = drawn.encoded
+        pad = encoded.lonely if encoded is not None and self.padding == "graph" else None
+        mixup = DualMixup(self.wiring, self.eps, drawn.num_classes, any_weighted(graphs), pad)
         for mixing in drawn.mixings:
             i, j = mixing.first, mixing.second
-            embeddings = None if drawn.embeddings is None else (drawn.embeddings[i], drawn.embeddings[j])
+            embeddings = None if encoded is None else (encoded.rows[i], encoded.rows[j])
             yield mixup(graphs[i], graphs[j], embeddings, mixing)
 
 

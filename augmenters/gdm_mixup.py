@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -13,6 +14,9 @@ from torch_geometric.data import Data
 from augmenters.base import label_distribution
 from augmenters.functional import density
 from augmenters.gdm_wiring import Edges, Wiring, calibrated_edges, complete_edges, no_edges, threshold_edges
+from models.sparse_features import is_sparse, mixed_rows
+
+Alignment = Literal["random", "rank"]
 
 
 @dataclass(frozen=True)
@@ -31,16 +35,41 @@ def draw_mixing(pair: tuple[int, int], sizes: np.ndarray, alpha: float, beta: fl
     return Mixing(*pair, float(rng.beta(alpha, beta)), rng.permutation(large)[:small])
 
 
-def mix_rows(first: Tensor, second: Tensor, mixing: Mixing) -> Tensor:
-    """lambda first + (1 - lambda) second, the smaller one padded with zero rows and put in its places.
+def by_rank(first: Data, second: Data) -> np.ndarray:
+    """Places that put nodes of equal rank together: the smaller graph's i-th by degree on the larger one's i-th.
+
+    Highest degree first, equal ones in their graph's own order; of two equal sizes the second is placed.
+    """
+    small, large = (first, second) if int(first.num_nodes or 0) < int(second.num_nodes or 0) else (second, first)
+    ranked = [np.argsort(-degrees(graph), kind="stable") for graph in (small, large)]
+    places = np.empty(len(ranked[0]), dtype=np.int64)
+    places[ranked[0]] = ranked[1][: len(places)]
+    return places
+
+
+def degrees(graph: Data) -> np.ndarray:
+    """How many edges each node has."""
+    return np.bincount(graph.edge_index[0].numpy(), minlength=int(graph.num_nodes or 0))
+
+
+def mix_rows(first: Tensor, second: Tensor, mixing: Mixing, pad: Tensor | None = None) -> Tensor:
+    """lambda first + (1 - lambda) second, the smaller one padded (with zero rows, or with `pad`) and put in its places.
 
     Of two equal sizes the second is permuted. Features and embeddings go through here with the same places, so a
     node keeps its two halves together (Eq. 9 and 10).
     """
     share, places = mixing.share, torch.from_numpy(mixing.places)
-    if len(first) >= len(second):
-        return (share * first).index_add(0, places, (1 - share) * second)
-    return ((1 - share) * second).index_add(0, places, share * first)
+    if pad is None and is_sparse(first) and is_sparse(second):
+        return mixed_rows(first, second, share, places)
+    parts = [share * first, (1 - share) * second]
+    large, small = parts if len(first) >= len(second) else parts[::-1]
+    mixed = large.index_add(0, places, small)
+    if pad is None or len(first) == len(second):
+        return mixed
+    empty = torch.ones(len(mixed), dtype=torch.bool)
+    empty[places] = False
+    mixed[empty] += pad * (1 - share if len(first) > len(second) else share)
+    return mixed
 
 
 @dataclass(frozen=True)
@@ -51,6 +80,7 @@ class DualMixup:
     eps: float
     num_classes: int
     weighted: bool
+    pad: Tensor | None = None  # the embedding of a node without edges, where padded graphs are encoded
 
     def __call__(self, first: Data, second: Data, embeddings: tuple[Tensor, Tensor] | None, mixing: Mixing) -> Data:
         share = mixing.share
@@ -69,7 +99,7 @@ class DualMixup:
         if embeddings is None:
             complete = self.wiring == "complete"
             return complete_edges(larger_size(first, second), self.weighted) if complete else no_edges(self.weighted)
-        mixed = mix_rows(*embeddings, mixing)
+        mixed = mix_rows(*embeddings, mixing, self.pad)
         if self.wiring == "calibrated":
             target = mixing.share * density(first) + (1 - mixing.share) * density(second)
             return calibrated_edges(mixed, target, self.weighted)

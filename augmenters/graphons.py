@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.random import Generator
 from torch_geometric.data import Data
+
+from models.sparse_features import is_sparse
 
 Estimator = Literal["lg", "usvt"]
 USVT_THRESHOLD = 0.2  # times sqrt(K), as in the authors' code
@@ -20,7 +23,7 @@ class Graphon:
     """Edge probabilities on a K x K grid, and a feature row for each of its K positions where graphs have features."""
 
     probabilities: np.ndarray
-    features: np.ndarray | None
+    features: np.ndarray | sp.csr_array | None
 
 
 def degree_order(graph: Data) -> np.ndarray:
@@ -44,7 +47,7 @@ def aligned_adjacency(graph: Data, size: int) -> np.ndarray:
     return adjacency
 
 
-def aligned_features(graphs: Sequence[Data], size: int) -> np.ndarray | None:
+def aligned_features(graphs: Sequence[Data], size: int) -> np.ndarray | sp.csr_array | None:
     """Mean feature row of each position in degree order, over the graphs that reach it.
 
     A position that no graph reaches gets the mean over all nodes: padding with zeros instead would turn constant
@@ -52,12 +55,29 @@ def aligned_features(graphs: Sequence[Data], size: int) -> np.ndarray | None:
     """
     if any(graph.x is None for graph in graphs):
         return None
+    if all(is_sparse(graph.x) for graph in graphs):
+        return _aligned_sparse([graph.x.matrix().astype(np.float64)[degree_order(graph)] for graph in graphs], size)
     rows = [graph.x.numpy().astype(np.float64)[degree_order(graph)] for graph in graphs]
     total, reached = np.zeros((size, rows[0].shape[1])), np.zeros((size, 1))
     for row in rows:
         total[: len(row)] += row[:size]
         reached[: len(row)] += 1
     return np.where(reached > 0, total / np.maximum(reached, 1), np.concatenate(rows).mean(axis=0))
+
+
+def _aligned_sparse(rows: Sequence[sp.csr_array], size: int) -> sp.csr_array:
+    """The same of sparse rows in degree order."""
+    total, reached = sp.csr_array((size, rows[0].shape[1])), np.zeros(size)
+    for row in rows:
+        first = row[:size]
+        reached[: first.shape[0]] += 1
+        first.resize(total.shape)
+        total = total + first
+    mean = sp.diags_array(1 / np.maximum(reached, 1)).tocsr() @ total
+    if reached.all():
+        return sp.csr_array(mean)
+    everywhere = sp.csr_array(sp.vstack(rows).mean(axis=0)[None])
+    return sp.csr_array(mean + sp.csr_array((reached == 0)[:, None].astype(np.float64)) @ everywhere)
 
 
 def largest_gap(mean: np.ndarray) -> np.ndarray:

@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from torch import Tensor
 from torch_geometric.data import Data
 
 from augmenters.functional import EdgeNumbers, any_weighted, edge_weights
@@ -30,41 +29,57 @@ class JoinedGraphs(EdgeNumbers):
         found[self.of_directed] = torch.cat([edge_weights(graph) for graph in self._graphs]).numpy()
         return found
 
+    @cached_property
+    def rows(self) -> np.ndarray | None:
+        """The features of all nodes; None where some graph has none."""
+        if any(graph.x is None for graph in self._graphs):
+            return None
+        found: np.ndarray = torch.cat([graph.x for graph in self._graphs]).numpy()
+        return found
+
     def rebuilt(self, edges: np.ndarray, weights: np.ndarray | None, rows: np.ndarray | None = None) -> Rebuilt:
         """New undirected edges over the same nodes; `rows` are new features, one per node, where they change."""
         both = np.concatenate([edges, edges[::-1]], axis=1)
-        order = np.lexsort((both[1], both[0]))
-        both = both[:, order]
-        twice = None if weights is None else torch.from_numpy(np.tile(weights, 2)[order])
-        counts = np.bincount(self.graph_of_node[both[0]], minlength=len(self.sizes))
-        both -= np.repeat(self.starts, counts)
-        return Rebuilt(
-            torch.from_numpy(both).split(counts.tolist(), dim=1),
-            None if twice is None else twice.split(counts.tolist()),
-            None if rows is None else torch.from_numpy(rows).split(self.sizes.tolist()),
-        )
+        order = np.argsort(both[0] * self.nodes + both[1], kind="stable")
+        twice = None if weights is None else np.tile(weights, 2)[order]
+        return Rebuilt(both[:, order], twice, rows, self.sizes)
 
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """Other edges, and their weights and node features where those change too, graph by graph."""
+    """Other edges of graphs that are numbered through, and their weights and node features where those change too.
 
-    edges: Sequence[Tensor]
-    weights: Sequence[Tensor] | None
-    rows: Sequence[Tensor] | None
+    Edges are there in both directions, sorted by their first end, then by their second.
+    """
+
+    edges: np.ndarray
+    weights: np.ndarray | None
+    rows: np.ndarray | None
+    sizes: np.ndarray  # nodes of each graph
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Directed edges of each graph."""
+        graph_of_node = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        return np.bincount(graph_of_node[self.edges[0]], minlength=len(self.sizes))
 
     def graphs(self, originals: Sequence[Data]) -> list[Data]:
         """The originals with these edges; edge attributes other than weights belong to no new edge and go."""
+        counts = self.counts
+        inside = self.edges - np.repeat(np.cumsum(self.sizes) - self.sizes, counts)
+        edges = torch.from_numpy(inside).split(counts.tolist(), dim=1)
+        weights = None if self.weights is None else torch.from_numpy(self.weights).split(counts.tolist())
+        rows = None if self.rows is None else torch.from_numpy(self.rows).split(self.sizes.tolist())
         made = []
         for place, graph in enumerate(originals):
             new = graph.clone()
-            new.edge_index = self.edges[place]
+            new.edge_index = edges[place]
             new.num_nodes = graph.num_nodes
             if "edge_attr" in new:
                 del new.edge_attr
-            if self.weights is not None:
-                new.edge_weight = self.weights[place]
-            if self.rows is not None:
-                new.x = self.rows[place]
+            if weights is not None:
+                new.edge_weight = weights[place]
+            if rows is not None:
+                new.x = rows[place]
             made.append(new)
         return made

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from torch_geometric.data import Data
 
 from augmenters.base import Context, EmbeddingAugmenter, GraphAugmenter
 from augmenters.functional import EdgeNumbers, with_edges, with_nodes, with_weights
+from augmenters.joined import JoinedGraphs, Rebuilt
 
 Moment = Literal["offline", "epoch", "batch"]
 
@@ -148,6 +150,22 @@ class FeatureAugmenter(GraphAugmenter):
         return new
 
 
+class NewEdgesAugmenter(GraphAugmenter):
+    """Each epoch the graphs get other undirected edges over as many nodes, perhaps with other weights and features."""
+
+    when: ClassVar[Moment] = "epoch"
+
+    @abstractmethod
+    def draw_edges(self, graphs: JoinedGraphs, rng: Generator) -> Rebuilt:
+        """The new edges of all graphs, as `graphs.rebuilt` gives them: all the randomness."""
+
+    def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> Rebuilt:
+        return self.draw_edges(JoinedGraphs(graphs), rng)
+
+    def apply(self, graphs: Sequence[Data], drawn: Rebuilt) -> list[Data]:
+        return drawn.graphs(graphs)
+
+
 class OneByOneAugmenter(GraphAugmenter):
     """An offline method that can make its graphs one after another, so that they never exist all at once.
 
@@ -206,11 +224,13 @@ _PROMISES: dict[type, tuple[tuple[str, ...], dict[str, str]]] = {
     EdgeFactorAugmenter: (("factors", "draw", "apply", "_changed", "__call__"), {"when": "epoch", "mode": "replace"}),
     KeptNodesAugmenter: (("kept", "draw", "apply", "__call__"), {"when": "epoch", "mode": "replace"}),
     FeatureAugmenter: (("changed_features", "draw", "apply", "__call__"), {"when": "epoch", "mode": "replace"}),
+    NewEdgesAugmenter: (("draw", "apply", "__call__"), {"when": "epoch", "mode": "replace"}),
     OneByOneAugmenter: (("apply", "__call__"), {"when": "offline"}),
     PairMixAugmenter: (("draw", "mix"), {"when": "batch"}),
 }
 
 
+@lru_cache
 def kind_of(cls: type) -> type | None:
     """The kind whose promise this class keeps, None if it promises nothing."""
     for kind, (methods, said) in _PROMISES.items():

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
-import torch
 from numpy.random import Generator
-from torch_geometric.data import Data
 
-from augmenters.base import Context, FeaturePolicy, GraphAugmenter
+from augmenters.base import FeaturePolicy
 from augmenters.functional import EdgeNumbers, one_per_graph
 from augmenters.joined import JoinedGraphs, Rebuilt
+from augmenters.kinds import NewEdgesAugmenter
 
 
 @dataclass(frozen=True)
@@ -26,7 +23,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class NodeSam(GraphAugmenter):
+class NodeSam(NewEdgesAugmenter):
     """Split a random node into two joined halves that share its neighbors, then merge the ends of a random edge.
 
     `adjust`: neighbors that are in a triangle with the node join both halves with the probability at which the number
@@ -35,16 +32,10 @@ class NodeSam(GraphAugmenter):
 
     adjust: bool = True
     features: FeaturePolicy = "recompute"
-    when: ClassVar[Literal["epoch"]] = "epoch"
 
-    def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> Rebuilt:
-        joined = JoinedGraphs(graphs)
-        rows = None if any(graph.x is None for graph in graphs) else torch.cat([graph.x for graph in graphs]).numpy()
-        split = split_nodes(joined, joined.weights, one_per_graph(joined.sizes, rng), self.adjust, rng)
-        return merge_edges(joined, split, rows, rng)
-
-    def apply(self, graphs: Sequence[Data], drawn: Rebuilt) -> list[Data]:
-        return drawn.graphs(graphs)
+    def draw_edges(self, graphs: JoinedGraphs, rng: Generator) -> Rebuilt:
+        split = split_nodes(graphs, graphs.weights, one_per_graph(graphs.sizes, rng), self.adjust, rng)
+        return merge_edges(graphs, split, graphs.rows, rng)
 
 
 def split_nodes(

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated
 
 import numpy as np
 from numpy.random import Generator
-from torch_geometric.data import Data
 
-from augmenters.base import Context, FeaturePolicy, GraphAugmenter
+from augmenters.base import FeaturePolicy
 from augmenters.functional import EdgeNumbers, choose_within
 from augmenters.joined import JoinedGraphs, Rebuilt
+from augmenters.kinds import NewEdgesAugmenter
 from bench.registry import Tune, Within
 
 
 @dataclass(frozen=True)
-class PerturbEdge(GraphAugmenter):
+class PerturbEdge(NewEdgesAugmenter):
     """A share p of the undirected edges goes, and as many pairs that were not joined are, so that their number stays.
 
     A graph that has fewer such pairs exchanges fewer edges: a complete graph stays complete. A new edge has the weight
@@ -26,18 +25,13 @@ class PerturbEdge(GraphAugmenter):
 
     p: Annotated[float, Within(0, 1), Tune(0.05, 0.5)] = 0.2
     features: FeaturePolicy = "recompute"
-    when: ClassVar[Literal["epoch"]] = "epoch"
 
-    def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> Rebuilt:
-        joined = JoinedGraphs(graphs)
-        edges, weight = joined.ends.copy(), joined.weights
-        absent = joined.sizes * (joined.sizes - 1) // 2 - joined.counts + joined.loops
-        swapped = np.minimum(np.rint(self.p * joined.counts).astype(np.int64), absent)
-        edges[:, choose_within(joined.counts, swapped, rng)] = pairs_apart(joined, swapped, absent, rng)
-        return joined.rebuilt(edges, weight)
-
-    def apply(self, graphs: Sequence[Data], drawn: Rebuilt) -> list[Data]:
-        return drawn.graphs(graphs)
+    def draw_edges(self, graphs: JoinedGraphs, rng: Generator) -> Rebuilt:
+        edges = graphs.ends.copy()
+        absent = graphs.sizes * (graphs.sizes - 1) // 2 - graphs.counts + graphs.loops
+        swapped = np.minimum(np.rint(self.p * graphs.counts).astype(np.int64), absent)
+        edges[:, choose_within(graphs.counts, swapped, rng)] = pairs_apart(graphs, swapped, absent, rng)
+        return graphs.rebuilt(edges, graphs.weights)
 
 
 def pairs_apart(graphs: EdgeNumbers, counts: np.ndarray, absent: np.ndarray, rng: Generator) -> np.ndarray:
@@ -46,21 +40,33 @@ def pairs_apart(graphs: EdgeNumbers, counts: np.ndarray, absent: np.ndarray, rng
     Pairs of a graph are numbered row by row above the diagonal. The r-th pair that is not joined is found among the
     numbers of those that are, so that no table of all pairs is needed.
     """
-    found = []
-    stops = np.cumsum(graphs.counts)
-    for place in np.flatnonzero(counts):
-        n, start = int(graphs.sizes[place]), graphs.starts[place]
-        low, high = graphs.ends[:, stops[place] - graphs.counts[place] : stops[place]] - start
-        taken = (low * (2 * n - low - 1) // 2 + high - low - 1)[low < high]
-        ranks = rng.choice(absent[place], counts[place], replace=False)
-        numbers = ranks + np.searchsorted(taken - np.arange(len(taken)), ranks, side="right")
-        found.append(pairs_of_numbers(numbers, n) + start)
-    return np.concatenate(found, axis=1) if found else np.empty((2, 0), dtype=np.int64)
+    if not counts.any():
+        return np.empty((2, 0), dtype=np.int64)
+    drawn = zip(absent.tolist(), counts.tolist(), strict=True)
+    ranks = np.concatenate([rng.choice(most, count, replace=False) for most, count in drawn if count])
+    graph = np.repeat(np.arange(len(counts)), counts)
+    # All graphs on one line: each has a stretch of its own for the numbers of its pairs, and for their ranks.
+    n = graphs.sizes
+    stretch = np.cumsum(n * n) - n * n
+    owner, (low, high) = (
+        np.repeat(np.arange(len(n)), graphs.counts),
+        graphs.ends - np.repeat(graphs.starts, graphs.counts),
+    )
+    apart = low < high
+    low, high, owner = low[apart], high[apart], owner[apart]
+    taken = low * (2 * n[owner] - low - 1) // 2 + high - low - 1
+    joined = graphs.counts - graphs.loops
+    first = np.cumsum(joined) - joined  # the place of each graph's first joined pair
+    before = taken - (np.arange(len(taken)) - first[owner]) + stretch[owner]
+    ranks += np.searchsorted(before, ranks + stretch[graph], side="right") - first[graph]
+    return pairs_of_numbers(ranks, n[graph]) + graphs.starts[graph]
 
 
-def pairs_of_numbers(numbers: np.ndarray, n: int) -> np.ndarray:
-    """The pairs of nodes with these numbers, row by row above the diagonal."""
-    firsts = np.arange(n) * (2 * n - np.arange(n) - 1) // 2  # the number of each row's first pair
-    low = np.searchsorted(firsts, numbers, side="right") - 1
-    low = np.minimum(low, n - 2)  # the last row has no pair, and begins where the one before ends
-    return np.stack([low, numbers - firsts[low] + low + 1])
+def pairs_of_numbers(numbers: np.ndarray, n: np.ndarray | int) -> np.ndarray:
+    """The pairs with these numbers, row by row above the diagonal, each in a graph of so many nodes."""
+    # Counted from the last pair, the rows have 1, 2, 3, ... pairs: triangular numbers, whose roots are exact enough.
+    back = n * (n - 1) // 2 - 1 - numbers
+    row = ((np.sqrt(8.0 * back + 1) - 1) / 2).astype(np.int64)
+    row -= row * (row + 1) // 2 > back
+    row += (row + 1) * (row + 2) // 2 <= back
+    return np.stack([n - 2 - row, n - 1 - (back - row * (row + 1) // 2)])

@@ -21,15 +21,17 @@ from augmenters.kinds import OneByOneAugmenter
 from augmenters.samplers import pairs_within
 from bench.registry import Tune, Within
 from models.autoencoder_fit import EPOCHS, fit_autoencoder
+from models.graph_matching import EPOCHS as MATCHING_EPOCHS
+from models.graph_matching import GraphMatchingNetwork, fit_matching_network
 
 
 @dataclass(frozen=True)
 class Alignments:
-    """What S-Mixup has drawn: pairs, the share of the first of each, and node embeddings of all graphs."""
+    """What S-Mixup has drawn: pairs, the share of the first of each, and what gives their nodes embeddings."""
 
     pairs: list[tuple[int, int]]
     shares: list[float]
-    embeddings: list[Tensor]
+    matcher: list[Tensor] | GraphMatchingNetwork  # embeddings of all graphs, or a network that looks at pairs
     num_classes: int
 
 
@@ -39,14 +41,17 @@ class SMixup(OneByOneAugmenter):
 
     P aligns the nodes of the second graph with those of the first: softmax over the first's nodes of the cosine of both
     embeddings over `temperature`. The embeddings are those of the structural auto-encoder, trained on the labeled
-    graphs of the trial alone (the authors train a matching network). lambda ~ Beta(alpha, alpha), or 1 - lambda where
+    graphs of the trial alone. lambda ~ Beta(alpha, alpha), or 1 - lambda where
     that is more, so the first graph is the one to be seen. As many graphs as GDM makes.
+
+    `matcher=gmn` trains a graph matching network instead, as the authors do: it looks at both graphs of a pair.
     """
 
     alpha: Annotated[float, Within(0, 100, above=True), Tune(0.1, 4.0, log=True)] = 0.2
     temperature: Annotated[float, Within(0, 100, above=True), Tune(0.02, 1.0, log=True)] = 0.1
     width: Annotated[int, Within(1, 4096), Tune(16, 128, log=True)] = 64
     eps: Annotated[float, Within(0, 1), Tune(0.02, 0.5)] = 0.1
+    matcher: Literal["gsae", "gmn"] = "gsae"
     count: Annotated[float, Within(0, 100, above=True), Tune(choices=(0.5, 1.0, 2.0))] = 1.0
     weight: Annotated[float, Within(0), Tune(0.1, 2.0, log=True)] = 1.0
     features: FeaturePolicy = "carry"
@@ -59,6 +64,13 @@ class SMixup(OneByOneAugmenter):
         pairs = pairs_within(np.arange(len(graphs)), 3 * subset_size(len(graphs), self.count), rng, context.note)
         shares = [max(share, 1 - share) for share in rng.beta(self.alpha, self.alpha, len(pairs)).tolist()]
 
+        if self.matcher == "gmn":
+            network = context.share(
+                f"matcher:gmn,epochs={MATCHING_EPOCHS},width={self.width}",
+                lambda stream: fit_matching_network(graphs, stream, self.width, MATCHING_EPOCHS),
+            )
+            return Alignments(pairs, shares, network, context.num_classes)
+
         def train(stream: Generator) -> list[Tensor]:
             return fit_autoencoder(graphs, stream, "gsae", self.width, "onehot", EPOCHS).encode(graphs)
 
@@ -67,8 +79,19 @@ class SMixup(OneByOneAugmenter):
 
     def generate_each(self, graphs: Sequence[Data], drawn: Alignments) -> Iterator[Data]:
         for (i, j), share in zip(drawn.pairs, drawn.shares, strict=True):
-            match = soft_alignment(drawn.embeddings[i], drawn.embeddings[j], self.temperature)
+            match = soft_alignment(*embeddings_of(drawn.matcher, graphs, i, j), self.temperature)
             yield mixed_graph(graphs[i], graphs[j], match, share, self.eps, drawn.num_classes)
+
+
+def embeddings_of(
+    matcher: list[Tensor] | GraphMatchingNetwork, graphs: Sequence[Data], i: int, j: int
+) -> tuple[Tensor, Tensor]:
+    """Node embeddings of the two graphs of a pair."""
+    if isinstance(matcher, list):
+        return matcher[i], matcher[j]
+    with torch.no_grad():
+        first, second = matcher(graphs[i], graphs[j])
+    return first, second
 
 
 def soft_alignment(first: Tensor, second: Tensor, temperature: float) -> Tensor:

@@ -17,6 +17,7 @@ from models.autoencoders import (
     GSAE,
     Encoder,
     InputRule,
+    Output,
     Propagation,
     StructureInput,
     build_autoencoder,
@@ -41,11 +42,12 @@ def fit_autoencoder(
     width: int = 64,
     structure: StructureInput = "diag",
     epochs: int = EPOCHS,
+    output: Output = "linear",
 ) -> GSAE:
     """Train on all graphs at once; every edge once an epoch, with as many non-edges of the same graph, redrawn."""
     whole = Structure.of(graphs)
     rule = InputRule.learn(structure, whole)
-    model = build_autoencoder(encoder, rule, width, int(rng.integers(2**63)))
+    model = build_autoencoder(encoder, rule, width, int(rng.integers(2**63)), output)
     train = train_by_hand if type(model) is GSAE else train_by_autograd
     loss = train(model, Propagation(whole, rule), whole, rng, epochs)
     if not math.isfinite(loss):
@@ -77,7 +79,7 @@ def train_by_hand(model: GSAE, by: Propagation, whole: Structure, rng: Generator
     last = torch.zeros(())
     for epoch in range(epochs):
         hidden = product(by.inputs, first_weight).add_(first_bias).relu_()
-        embedding = product(by.adjacency, hidden @ second_weight).add_(second_bias)
+        embedding = model.output(product(by.adjacency, hidden @ second_weight).add_(second_bias))
         first, second = (np.concatenate(ends) for ends in zip(whole.edges, whole.sample_non_edges(rng), strict=True))
         logits = pair_products(embedding, first, second)
         edges, non_edges = -logits[: len(whole.edges[0])], logits[len(whole.edges[0]) :]
@@ -85,6 +87,8 @@ def train_by_hand(model: GSAE, by: Propagation, whole: Structure, rng: Generator
             last = softplus(edges).sum() + softplus(non_edges).sum()
         of_logits = torch.cat([softplus_gradient(edges).neg_(), softplus_gradient(non_edges)])
         of_embedding = pair_gradients(of_logits, embedding, first, second)
+        if model.rectified:
+            of_embedding = relu_backward(of_embedding, embedding, 0)
         of_product = product(by.adjacency, of_embedding)  # which is symmetric
         of_hidden = relu_backward(of_product @ second_weight.t(), hidden, 0)
         gradients = [

@@ -24,6 +24,7 @@ from models.structure import Pairs, Structure
 
 Encoder = Literal["gsae", "vgsae"]
 StructureInput = Literal["diag", "onehot", "scalar"]
+Output = Literal["linear", "relu"]
 DEGREE_CAP = 64
 CHUNK = 2048  # pairs whose rows are gathered at once: small enough to stay in the cache
 LOG_VARIANCE_CAP = 20.0  # keeps exp finite when a hub's first embedding is huge
@@ -120,11 +121,14 @@ class GCNLayer(nn.Module):
 
 
 class GSAE(nn.Module):
-    """H = E(D, A) with two GCN layers, ReLU after the first only (Eq. 6); decoded as sigmoid(H H^T) (Eq. 7)."""
+    """H = E(D, A) with two GCN layers, ReLU after the first only (Eq. 6); decoded as sigmoid(H H^T) (Eq. 7).
 
-    def __init__(self, rule: InputRule, width: int) -> None:
+    `output`: with `relu` the second layer ends in one too; then H H^T >= 0, and every pair is likelier than not.
+    """
+
+    def __init__(self, rule: InputRule, width: int, output: Output = "linear") -> None:
         super().__init__()
-        self.rule = rule
+        self.rule, self.rectified = rule, output == "relu"
         self.first, self.second = GCNLayer(rule.columns, width), GCNLayer(width, width)
 
     def hidden(self, by: Propagation) -> Tensor:
@@ -137,7 +141,10 @@ class GSAE(nn.Module):
 
     def mean(self, by: Propagation) -> Tensor:
         """The embedding used at generation."""
-        return self.propagate(self.hidden(by), self.second, by)
+        return self.output(self.propagate(self.hidden(by), self.second, by))
+
+    def output(self, embedding: Tensor) -> Tensor:
+        return embedding.relu() if self.rectified else embedding
 
     def forward(self, by: Propagation, structure: Structure, rng: Generator) -> tuple[Tensor, Tensor]:
         """Embeddings to decode in training, and what the loss adds for them."""
@@ -153,13 +160,13 @@ class GSAE(nn.Module):
 class VGSAE(GSAE):
     """GSAE with a second head for the log variance; a graph of n nodes counts its KL divergence 1/n."""
 
-    def __init__(self, rule: InputRule, width: int) -> None:
-        super().__init__(rule, width)
+    def __init__(self, rule: InputRule, width: int, output: Output = "linear") -> None:
+        super().__init__(rule, width, output)
         self.spread = GCNLayer(width, width)
 
     def forward(self, by: Propagation, structure: Structure, rng: Generator) -> tuple[Tensor, Tensor]:
         hidden = self.hidden(by)
-        mean = self.propagate(hidden, self.second, by)
+        mean = self.output(self.propagate(hidden, self.second, by))
         log_variance = self.propagate(hidden, self.spread, by).clamp(max=LOG_VARIANCE_CAP)
         noise = torch.from_numpy(rng.standard_normal(tuple(mean.shape), dtype=np.float32))
         share = torch.from_numpy(np.repeat(1 / structure.sizes, structure.sizes).astype(np.float32))
@@ -179,11 +186,11 @@ def reconstruction_loss(embedding: Tensor, edges: Pairs, non_edges: Pairs) -> Te
     return nn.functional.softplus(-positive).sum() + nn.functional.softplus(negative).sum()
 
 
-def build_autoencoder(encoder: Encoder, rule: InputRule, width: int, seed: int) -> GSAE:
+def build_autoencoder(encoder: Encoder, rule: InputRule, width: int, seed: int, output: Output = "linear") -> GSAE:
     """A freshly initialised auto-encoder whose weights depend on the seed alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return {"gsae": GSAE, "vgsae": VGSAE}[encoder](rule, width)
+        return {"gsae": GSAE, "vgsae": VGSAE}[encoder](rule, width, output)
 
 
 def reconstruction_auc(model: GSAE, graphs: Sequence[Data]) -> float:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import BatchNorm, GATConv, GCNConv, MessagePassing
 
 from bench.registry import Tune, UserError, Within
+from models.sparse_features import is_sparse
 
 Width = Annotated[int, Within(1, 4096), Tune(16, 128, log=True)]
 Layers = Annotated[int, Within(1, 64), Tune(2, 5)]
@@ -46,6 +47,7 @@ class Backbone(nn.Module):
         )
 
     def layer(self, in_channels: int, out_channels: int) -> nn.Module:
+        """One message-passing layer, called with `(x, edge_index, edge_weight)`."""
         raise TypeError(f"{type(self).__name__} does not say how a layer is made; give it a method `layer`")
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
@@ -119,7 +121,13 @@ class GINLayer(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(in_channels, out_channels), nn.ReLU(), nn.Linear(out_channels, out_channels))
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        out: Tensor = self.mlp(x + self.sum(x, edge_index, edge_weight))
+        if is_sparse(x):  # far narrower after the first map, which is linear
+            first, *rest = self.mlp
+            assert isinstance(first, nn.Linear)
+            rows = nn.functional.linear(x, first.weight)
+            out: Tensor = nn.Sequential(*rest)(rows + self.sum(rows, edge_index, edge_weight) + first.bias)
+            return out
+        out = self.mlp(x + self.sum(x, edge_index, edge_weight))
         return out
 
 
@@ -140,9 +148,12 @@ class SAGELayer(nn.Module):
         self.own = nn.Linear(in_channels, out_channels, bias=False)
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        total = self.sum(torch.cat([x, x.new_ones(x.shape[0], 1)], dim=1), edge_index, edge_weight)
-        mean = total[:, :-1] / total[:, -1:].clamp(min=torch.finfo(x.dtype).tiny)
-        out: Tensor = self.neighbours(mean) + self.own(x)
+        # Wide sparse features are made narrow by the first map before the mean, which is as linear as the map.
+        rows = nn.functional.linear(x, self.neighbours.weight) if is_sparse(x) else x
+        total = self.sum(torch.cat([rows, rows.new_ones(rows.shape[0], 1)], dim=1), edge_index, edge_weight)
+        mean = total[:, :-1] / total[:, -1:].clamp(min=torch.finfo(rows.dtype).tiny)
+        near = mean + self.neighbours.bias if is_sparse(x) else self.neighbours(mean)
+        out: Tensor = near + self.own(x)
         return out
 
 

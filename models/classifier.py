@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Batch
@@ -12,15 +14,22 @@ from models.backbones import Backbone
 from models.generated import remove_generated_files
 from models.readouts import Pooled, Readout
 
+Ending = Literal["linear", "relu"]
+
 
 class GraphClassifier(nn.Module):
-    """p_G = g(READOUT(f(X, A))), Eq. 1-3; `embed` and `head` are apart so that a mixup can stand between."""
+    """p_G = g(READOUT(f(X, A))), Eq. 1-3; `embed` and `head` are apart so that a mixup can stand between.
 
-    def __init__(self, backbone: Backbone, readout: Readout, num_classes: int) -> None:
+    `ending`: whether a ReLU follows the last fully connected layer too, so that no logit is negative.
+    """
+
+    def __init__(self, backbone: Backbone, readout: Readout, num_classes: int, ending: Ending = "linear") -> None:
         super().__init__()
         width = readout.out_channels
         self.backbone, self.readout = backbone, readout
-        self.head = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, num_classes))
+        self.ending: Ending = ending
+        last = [nn.ReLU()] if ending == "relu" else []
+        self.head = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, num_classes), *last)
         remove_generated_files(self)
 
     def nodes(self, batch: Batch) -> Tensor:
@@ -44,10 +53,15 @@ class GraphClassifier(nn.Module):
 
 
 def build_classifier(
-    backbone: str | Choice, readout: str | Choice, in_channels: int, num_classes: int, seed: int
+    backbone: str | Choice,
+    readout: str | Choice,
+    in_channels: int,
+    num_classes: int,
+    seed: int,
+    ending: Ending = "linear",
 ) -> GraphClassifier:
     """A freshly initialized classifier whose weights depend on the seed alone, not on the global generator."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         body = BACKBONES.create(backbone, in_channels=in_channels)
-        return GraphClassifier(body, READOUTS.create(readout, in_channels=body.out_channels), num_classes)
+        return GraphClassifier(body, READOUTS.create(readout, in_channels=body.out_channels), num_classes, ending)

@@ -1,9 +1,9 @@
-"""The training loop, once: full batch, Adam, soft targets, the loss summed over graphs."""
+"""The training loop, once: Adam, soft targets, the loss summed over graphs as each is weighted."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,7 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from bench.registry import Choice
-from models.classifier import GraphClassifier, build_classifier
+from models.classifier import Ending, GraphClassifier, build_classifier
 
 Mix = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
@@ -80,22 +80,25 @@ def one_thread() -> Iterator[None]:
 
 def fit(
     model: GraphClassifier,
-    steps: Iterable[TrainingStep],
+    epochs: Iterable[Iterable[TrainingStep]],
     lr: float,
     weight_decay: float = 0.0,
     after_epoch: Callable[[int, float], None] | None = None,
 ) -> None:
-    """Take one optimizer step for each element of `steps`."""
+    """Take the optimizer steps of each epoch; the loss of an epoch is the sum over its steps."""
     optimizer = torch.optim.Adam(model.parameters(), lr=lr, weight_decay=weight_decay)
-    for epoch, step in enumerate(steps):
-        model.train()
-        optimizer.zero_grad()
-        value = step.backward(model)
-        if not math.isfinite(value):
-            raise diverged(value, epoch)
-        optimizer.step()
+    for epoch, steps in enumerate(epochs):
+        total = 0.0
+        for step in steps:
+            model.train()
+            optimizer.zero_grad()
+            value = step.backward(model)
+            if not math.isfinite(value):
+                raise diverged(value, epoch)
+            optimizer.step()
+            total += value
         if after_epoch is not None:
-            after_epoch(epoch, value)
+            after_epoch(epoch, total)
 
 
 @one_thread()
@@ -110,13 +113,18 @@ def predict(
         for i in range(0, len(graphs), size)
     ]
     found = torch.cat(rows)
-    lost = int((~found.isfinite()).any(dim=1).sum())
-    if lost:  # a last step can spoil the weights after the last loss was looked at
+    refuse_lost(found)
+    return found
+
+
+def refuse_lost(rows: Tensor) -> None:
+    """Raise Diverged for graphs that get no number; a last step can spoil the weights after the last loss."""
+    lost = int((~rows.isfinite()).any(dim=1).sum())
+    if lost:
         raise Diverged(
-            f"the trained classifier gives no number for {lost} of {len(found)} graphs; "
+            f"the trained classifier gives no number for {lost} of {len(rows)} graphs; "
             "lower the learning rate or check the features"
         )
-    return found
 
 
 @dataclass(frozen=True)
@@ -131,8 +139,16 @@ class TrainedNetwork:
         return predict(self.model, graphs, self.device)
 
 
+@dataclass(frozen=True)
+class Pretrained:
+    """A classifier after its pre-training: what it thinks of the graphs that it saw, and its weights by name."""
+
+    probabilities: Tensor
+    state: Mapping[str, Tensor]
+
+
 @one_thread()
-def class_probabilities(
+def pretrain(
     graphs: Sequence[Data],
     num_classes: int,
     *,
@@ -140,13 +156,14 @@ def class_probabilities(
     seed: int,
     backbone: str | Choice = "gcn",
     readout: str | Choice = "mean",
+    ending: Ending = "linear",
     lr: float = 0.01,
-) -> Tensor:
-    """Train a fresh classifier on hard-labeled graphs and return what it then thinks of the same graphs."""
-    model = build_classifier(backbone, readout, graphs[0].num_node_features, num_classes, seed)
+) -> Pretrained:
+    """Train a fresh classifier on hard-labeled graphs, all of them in each step."""
+    model = build_classifier(backbone, readout, graphs[0].num_node_features, num_classes, seed, ending)
     batch = Batch.from_data_list(list(graphs))
     targets = torch.nn.functional.one_hot(batch.y, num_classes).to(torch.float32)
     step = Step(batch, targets, torch.ones(len(graphs)))
     with own_stream(seed):
-        fit(model, (step for _ in range(epochs)), lr)
-    return predict(model, graphs)
+        fit(model, ((step,) for _ in range(epochs)), lr)
+    return Pretrained(predict(model, graphs), model.state_dict())

@@ -49,14 +49,20 @@ class PlainReadout(Readout):
 
 
 class MeanReadout(PlainReadout):
+    """The mean over the nodes of each graph."""
+
     reduce = staticmethod(global_mean_pool)
 
 
 class AddReadout(PlainReadout):
+    """The sum over the nodes of each graph."""
+
     reduce = staticmethod(global_add_pool)
 
 
 class MaxReadout(PlainReadout):
+    """The maximum over the nodes of each graph."""
+
     reduce = staticmethod(global_max_pool)
 
 
