@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.datasets.cleaning import cleaned, has_weights, problem
+from bench.datasets.flat import FlatGraphs
 from bench.registry import UserError
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class DatasetInfo:
     graphs: int | None = None
     classes: int | None = None
     weighted: bool | None = None  # whether edges have weights, which not every backbone reads
+    metric: str = "accuracy"  # what results on it are judged by, unless a run says otherwise
+    splits: str = ""  # the split family that `auto` means; empty: a file of folds that is there, else our own
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,12 @@ class GraphSet:
     """A dataset in memory.
 
     Graphs are undirected (both directions listed), coalesced, without self loops; `y` is a class from 0, shape [1].
-    If one of them has edge weights, all have, the same in both directions of an edge.
+    If one of them has edge weights, all have, the same in both directions. Each graph is made when it is asked for.
     `fingerprint` is a short hash of the content (edges, weights, features, labels): other data is another cell.
     """
 
     name: str
-    graphs: list[Data]
+    graphs: Sequence[Data]
     labels: npt.NDArray[np.int64]
     num_classes: int
     has_features: bool
@@ -67,7 +70,8 @@ class GraphSet:
             raise UserError(f"{name}: graphs have features of different widths {sorted(widths)}; make them equal")
         width = widths.pop()
         labels.flags.writeable = False
-        return cls(name, clean, labels, len(np.unique(labels)), width > 0, _content(labels, clean), weighted)
+        content = _content(labels, clean)
+        return cls(name, FlatGraphs.of(clean), labels, len(np.unique(labels)), width > 0, content, weighted)
 
 
 class Dataset(ABC):
@@ -83,6 +87,18 @@ class Dataset(ABC):
 
         A graph may have an `edge_weight`: one number from 0 per edge, the same for both directions.
         """
+
+    def kept(self, root: Path) -> GraphSet | None:
+        """The dataset as `keep` has put it by, None if it has not, or if anything has changed since."""
+        return None
+
+    def keep(self, root: Path, data: GraphSet) -> GraphSet:
+        """Put by what was loaded, so that the next process has it in a moment; the same dataset, as it is kept."""
+        return data
+
+    def folds(self, root: Path) -> Sequence[Sequence[Sequence[int]]] | None:
+        """Train, validation and test indices of each fold that belongs to the dataset; None if it has none."""
+        return None
 
     def state(self, root: Path) -> Hashable:
         """Something cheap that changes when the files change, so that they are read again; None if there are none."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 
 from bench.datasets.loading import load_dataset, resolve_dataset
-from bench.datasets.notes import kept_note, write_note
+from bench.datasets.made_here import is_made_here, recalled, remember
+from bench.datasets.notes import kept_note, reader_code, write_note
 from bench.datasets.paths import tu_folder
+from bench.datasets.stored import read_note, stored_names
 
 
 def fingerprint(spec: str, root: Path) -> str:
@@ -23,9 +23,15 @@ def fingerprint(spec: str, root: Path) -> str:
 
 def known_fingerprint(spec: str, root: Path) -> str | None:
     """The noted fingerprint, if the text files say what they said then and the code that reads them is the same."""
+    choice = resolve_dataset(spec, root)
+    if is_made_here(choice):
+        return recalled(choice, reader_code())
+    stored = read_note(root, choice.label) if choice.label in stored_names(root) else None
+    if stored is not None:
+        return stored.fingerprint if stored.code == reader_code() else None
     folder = _folder(spec, root)
     note = None if folder is None else kept_note(folder)
-    return note.fingerprint if note is not None and note.code == _code() else None
+    return note.fingerprint if note is not None and note.code == reader_code() else None
 
 
 def _folder(spec: str, root: Path) -> Path | None:
@@ -36,18 +42,13 @@ def _folder(spec: str, root: Path) -> Path | None:
 
 def _keep(spec: str, root: Path) -> None:
     """Note the fingerprint of what is loaded, if the files have not changed since."""
+    choice = resolve_dataset(spec, root)
+    if is_made_here(choice):
+        remember(choice, reader_code(), load_dataset(spec, root).fingerprint)
+        return
     folder = _folder(spec, root)
     note = None if folder is None else kept_note(folder)
     if folder is None or note is None:
         return
     current = load_dataset(spec, root)  # loaded again if the files changed after the note was looked at
-    write_note(replace(note, fingerprint=current.fingerprint, code=_code()), folder / "processed")
-
-
-@lru_cache(maxsize=1)
-def _code() -> str:
-    """A hash of the code that reads and cleans graphs."""
-    digest = hashlib.blake2b(digest_size=8)
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+    write_note(replace(note, fingerprint=current.fingerprint, code=reader_code()), folder / "processed")

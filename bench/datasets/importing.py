@@ -62,8 +62,10 @@ def find_items(path: Path) -> list[Path]:
     if not path.exists():
         raise UserError(f"{path} does not exist; give an archive, a folder in TU layout or a split file")
     if path.is_file():
-        if path.suffix.lower() != ".zip" and not path.name.endswith(SUFFIX):
-            raise UserError(f"{path} is neither a .zip archive nor a NAME{SUFFIX}; give one of these or a folder")
+        if path.suffix.lower() not in (".zip", ".pt", ".pth") and not path.name.endswith(SUFFIX):
+            raise UserError(
+                f"{path} is neither a .zip archive, a .pt file of graphs nor a NAME{SUFFIX}; give one or a folder"
+            )
         return [path]
     found = list(_walk(path, _DEEPEST))
     if not found:
@@ -127,8 +129,9 @@ def bring_splits(path: Path, root: Path, family: str | None = None) -> Brought:
         )
     place = split_file(root, family, dataset)
     size = cheap_info(dataset, root).graphs
-    read_folds(path, dataset, size)
-    detail = f"10 folds of {size} graphs" if size else "10 folds; the dataset itself is not there yet"
+    count = len(read_folds(path, dataset, size))
+    folds = "1 fold" if count == 1 else f"{count} folds"
+    detail = f"{folds} of {size} graphs" if size else f"{folds}; the dataset itself is not there yet"
     what = f"{dataset} splits {family}"
     if place.is_file() and place.read_bytes() == content:
         return Brought(what, "unchanged", "the same file is already there")

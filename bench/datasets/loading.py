@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 
 from bench.datasets.base import Dataset, DatasetInfo, GraphSet
 from bench.datasets.catalogue import DATASETS, OTHER_TU_SETS
 from bench.datasets.paths import plain_name
+from bench.datasets.stored import StoredGraphs, stored_names
 from bench.registry import Choice, UserError, split_spec, unknown
 
 _loaded: dict[tuple[str, Path], tuple[Hashable, GraphSet]] = {}
@@ -18,7 +19,7 @@ def resolve_dataset(spec: str, root: Path) -> Choice:
     name, settings = split_spec(spec)
     registered = DATASETS.entries()
     if name not in registered and ":" not in name:
-        others = OTHER_TU_SETS | present_tu_sets(root)
+        others = OTHER_TU_SETS | present_tu_sets(root) | stored_names(root)
         if name not in others:
             raise unknown("dataset", name, {*registered, *others})
         if settings:
@@ -40,7 +41,7 @@ def present_tu_sets(root: Path) -> set[str]:
 
 def cheap_info(spec: str, root: Path) -> DatasetInfo:
     """What planning needs to know of a dataset, without loading it."""
-    return _make(resolve_dataset(spec, root)).info(root)
+    return _make(resolve_dataset(spec, root), root).info(root)
 
 
 def load_dataset(spec: str, root: Path) -> GraphSet:
@@ -49,11 +50,21 @@ def load_dataset(spec: str, root: Path) -> GraphSet:
     It is loaded once per process, and again when its files change.
     """
     choice = resolve_dataset(spec, root)
-    key, dataset = (choice.label, root), _make(choice)
+    key, dataset = (choice.label, root), _make(choice, root)
     state = dataset.state(root)
     if key not in _loaded or _loaded[key][0] != state:
-        _loaded[key] = state, GraphSet.from_graphs(choice.label, dataset.load(root))
+        _loaded[key] = state, _load(dataset, choice.label, root)
     return _loaded[key][1]
+
+
+def _load(dataset: Dataset, name: str, root: Path) -> GraphSet:
+    """As it is kept in memory-mapped files, or read, cleaned and then kept."""
+    return dataset.kept(root) or dataset.keep(root, GraphSet.from_graphs(name, dataset.load(root)))
+
+
+def own_folds(spec: str, root: Path) -> Sequence[Sequence[Sequence[int]]] | None:
+    """The folds that a dataset gives itself, if it does."""
+    return _make(resolve_dataset(spec, root), root).folds(root)
 
 
 def is_weighted(spec: str, root: Path) -> bool:
@@ -67,10 +78,12 @@ def forget_loaded() -> None:
     _loaded.clear()
 
 
-def _make(choice: Choice) -> Dataset:
+def _make(choice: Choice, root: Path) -> Dataset:
     if choice.name in DATASETS.entries() or ":" in choice.name:
         dataset: Dataset = DATASETS.create(choice)
         return dataset
+    if choice.name in stored_names(root):
+        return StoredGraphs(choice.name)
     from bench.datasets.tu import TUCollection
 
     return TUCollection(choice.name)

@@ -14,6 +14,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -76,8 +77,7 @@ class Note:
         return self if same else replace(self, raw=raw, data=data, at=at)
 
     def _again(self, path: Path, known: FileState) -> FileState:
-        trusted = settled(known.stamp, self.at) and stamp_of(path) == known.stamp
-        return known if trusted else FileState.of(path)
+        return seen_again(path, known, self.at)
 
 
 def stamp_of(path: Path) -> Stamp:
@@ -90,6 +90,11 @@ def settled(stamp: Stamp, at: int) -> bool:
     """Whether a file had been left alone for long enough when it was looked at, for its times to tell of any change."""
     _, modified, changed, _ = stamp
     return max(modified, changed) < at - _SETTLED
+
+
+def seen_again(path: Path, known: FileState, at: int) -> FileState:
+    """What a file looks like now: what was known at that time (nanoseconds), or if its times differ, read again."""
+    return known if settled(known.stamp, at) and stamp_of(path) == known.stamp else FileState.of(path)
 
 
 def raw_files(folder: Path) -> dict[str, Path]:
@@ -108,6 +113,15 @@ def reader_version() -> str:
         return version("torch-geometric")
     except PackageNotFoundError:
         return "not installed"
+
+
+@lru_cache(maxsize=1)
+def reader_code() -> str:
+    """A hash of the code that reads and cleans graphs."""
+    digest = hashlib.blake2b(digest_size=8)
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def new_note(raw: Mapping[str, FileState], processed: Path, at: int) -> Note:
@@ -141,8 +155,8 @@ def _read(path: Path) -> Note | None:
         facts = json.loads(path.read_text(encoding="utf-8"))
         if facts.pop("format") != _FORMAT:
             return None
-        facts["raw"] = {name: _state(state) for name, state in facts["raw"].items()}
-        facts["data"] = _state(facts["data"])
+        facts["raw"] = {name: noted_state(state) for name, state in facts["raw"].items()}
+        facts["data"] = noted_state(facts["data"])
         note = Note(**facts)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
@@ -151,6 +165,7 @@ def _read(path: Path) -> Note | None:
     return note if sound else None
 
 
-def _state(facts: Mapping[str, Any]) -> FileState:
+def noted_state(facts: Mapping[str, Any]) -> FileState:
+    """A file's state as it was written to JSON."""
     size, modified, changed, number = (int(value) for value in facts["stamp"])
     return FileState((size, modified, changed, number), str(facts["digest"]))

@@ -67,16 +67,16 @@ def read_folds(path: Path, dataset: str, size: int | None) -> list[Parts]:
     except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
         raise UserError(
             f"{path} is not in the layout of a split file ({type(error).__name__}: {error}); each of its {FOLDS} folds "
-            'is {"test": [...], "model_selection": [{"train": [...], "validation": [...]}]}'
+            '(or the only one) is {"test": [...], "model_selection": [{"train": [...], "validation": [...]}]}'
         ) from error
-    if len(parts) != FOLDS:
-        raise UserError(f"{path} has {len(parts)} folds instead of {FOLDS}; fetch or import it again")
+    if len(parts) not in (1, FOLDS):
+        raise UserError(f"{path} has {len(parts)} folds instead of {FOLDS}, or one; fetch or import it again")
     count = sum(len(p) for p in parts[0]) if size is None else size
     for number, (train, validation, test) in enumerate(parts):
-        problem = _problem(train, validation, test, count)
+        problem = parts_problem(train, validation, test, count)
         if problem:
             raise UserError(f"{path}, fold {number}: {problem}; it does not belong to this {dataset} ({count} graphs)")
-    if not np.array_equal(np.sort(np.concatenate([test for _, _, test in parts])), np.arange(count)):
+    if len(parts) > 1 and not np.array_equal(np.sort(np.concatenate([test for _, _, test in parts])), np.arange(count)):
         raise UserError(f"{path}: the test parts do not hold each of the {count} graphs of {dataset} exactly once")
     return parts
 
@@ -87,7 +87,8 @@ def _indices(values: Any) -> Indices:
     return np.array(values, dtype=np.int64)
 
 
-def _problem(train: Indices, validation: Indices, test: Indices, count: int) -> str | None:
+def parts_problem(train: Indices, validation: Indices, test: Indices, count: int, whole: bool = True) -> str | None:
+    """What is wrong with the parts of one fold, if anything; unless `whole`, some graphs may be in no part."""
     named = {"train": train, "validation": validation, "test": test}
     for name, part in named.items():
         if not len(part):
@@ -101,4 +102,4 @@ def _problem(train: Indices, validation: Indices, test: Indices, count: int) -> 
         if len(shared):
             return f"its {one} and {other} parts share {len(shared)} graphs"
     total = sum(len(part) for part in named.values())
-    return None if total == count else f"its parts hold {total} of {count} graphs"
+    return None if total == count or not whole else f"its parts hold {total} of {count} graphs"

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.datasets.base import Dataset, DatasetInfo
+from bench.datasets.base import Dataset, DatasetInfo, GraphSet
 from bench.datasets.catalogue import PAPER_SETS
 from bench.datasets.notes import kept_note, new_note, raw_files, raw_states, stamp_of, write_note
 from bench.datasets.paths import plain_name, tu_file, tu_folder
@@ -47,6 +47,16 @@ class TUCollection(Dataset):
                 f"or `bench data import PATH` with a copy of {self.name}.zip"
             )
         return read_graphs(folder)
+
+    def kept(self, root: Path) -> GraphSet | None:
+        from bench.datasets.kept import kept_set
+
+        return kept_set(tu_folder(root, plain_name(self.name, "dataset")), self.name)
+
+    def keep(self, root: Path, data: GraphSet) -> GraphSet:
+        from bench.datasets.kept import keep_set
+
+        return keep_set(tu_folder(root, plain_name(self.name, "dataset")), data)
 
     def state(self, root: Path) -> Hashable:
         files = raw_files(tu_folder(root, plain_name(self.name, "dataset")))

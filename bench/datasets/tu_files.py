@@ -91,6 +91,8 @@ def _read(raw: Path, name: str, kind: str, columns: int | None) -> Table:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise _error(name, kind, f"it is not UTF-8 text ({error.reason} at byte {error.start})") from error
+    if not text.strip():
+        raise _error(name, kind, "it is empty")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # numpy warns of what it should refuse: empty input, fractions as integers
