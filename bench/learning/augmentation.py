@@ -12,24 +12,25 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from augmenters.base import Context, GraphAugmenter, generator
+from augmenters.samplers import PRETRAINING_EPOCHS
 from bench.learning.isolation import contents_of, own_copy
 from bench.learning.problem import Augmented, Problem, training_set
-from models.fit import class_probabilities, one_thread
+from models.classifier import GraphClassifier
+from models.fit import Pretrained, one_thread, pretrain
 
 T = TypeVar("T")
-Pretrain = Callable[..., Tensor]
+Pretrain = Callable[..., Pretrained]
 DEFAULT_NETWORK = ("gcn", "mean")  # what an augmenter pre-trains beside a learner that has no network
 
 
-def make_context(problem: Problem, pretrain: Pretrain = class_probabilities) -> Context:
+def make_context(problem: Problem, pretrain: Pretrain = pretrain) -> Context:
     """The augmenter's view of its trial.
 
     Pre-training and shared parts are made once and kept with the trial, under all that they depend on. What one method
     keeps by `share` only methods of the same class see, and everybody is handed a copy.
-    `pretrain` is the engine's own way to do what `class_probabilities` does.
+    `pretrain` is the engine's own way to do what `models.fit.pretrain` does.
     """
-    backbone, readout = problem.backbone or DEFAULT_NETWORK[0], problem.readout or DEFAULT_NETWORK[1]
-    lr, seed, family = problem.training.lr, problem.pretrain_seed, type(problem.augmenter)
+    family = type(problem.augmenter)
 
     def classify(graphs: Sequence[Data], epochs: int) -> Tensor:
         if len(graphs) != len(problem.graphs):
@@ -37,20 +38,33 @@ def make_context(problem: Problem, pretrain: Pretrain = class_probabilities) -> 
                 f"classify was asked about {len(graphs)} graphs; this trial has {len(problem.graphs)} labeled ones, "
                 "and it answers about all of them"
             )
-
-        def train() -> Tensor:
-            own = [own_copy(graph) for graph in graphs]
-            return pretrain(
-                own, problem.num_classes, epochs=epochs, seed=seed, backbone=backbone, readout=readout, lr=lr
-            )
-
-        settings = (str(backbone), str(readout), epochs, lr, seed)
-        return problem.shared.fetch((pretrain, contents_of(graphs), settings), train)
+        return pretrained(problem, graphs, epochs, pretrain).probabilities
 
     def keep(key: str, make: Callable[[], T]) -> T:
         return problem.shared.fetch((family, contents_of(problem.graphs), key), make)
 
     return Context(problem.num_classes, classify, lambda key: generator(problem.shared_seed(key)), keep)
+
+
+def pretrained(problem: Problem, graphs: Sequence[Data], epochs: int, pretrain: Pretrain) -> Pretrained:
+    """The classifier that is pre-trained on the trial's graphs: made once, whoever asks first."""
+    backbone, readout = problem.backbone or DEFAULT_NETWORK[0], problem.readout or DEFAULT_NETWORK[1]
+    ending, lr, seed = problem.training.head, problem.training.lr, problem.pretrain_seed
+
+    def train() -> Pretrained:
+        own, words = [own_copy(graph) for graph in graphs], {"backbone": backbone, "readout": readout}
+        return pretrain(own, problem.num_classes, epochs=epochs, seed=seed, ending=ending, lr=lr, **words)
+
+    settings = (str(backbone), str(readout), ending, epochs, lr, seed)
+    return problem.shared.fetch((pretrain, contents_of(graphs), settings), train)
+
+
+def first_model(problem: Problem, pretrain: Pretrain = pretrain) -> GraphClassifier:
+    """The classifier before its first step: fresh, or with the weights of the one that was pre-trained."""
+    model = problem.fresh_model()
+    if problem.training.start == "pretrained":
+        model.load_state_dict(dict(pretrained(problem, problem.graphs, PRETRAINING_EPOCHS, pretrain).state))
+    return model
 
 
 @one_thread()
@@ -65,7 +79,8 @@ def offline_set(problem: Problem, rng: np.random.Generator, context: Context) ->
     augmenter = problem.augmenter
     if isinstance(augmenter, GraphAugmenter) and augmenter.when == "offline":
         return training_set(problem, generate(problem, augmenter, rng, context))
-    return training_set(problem, list(problem.graphs) if isinstance(augmenter, GraphAugmenter) else [])
+    replaces = isinstance(augmenter, GraphAugmenter) and augmenter.mode == "replace"
+    return training_set(problem, list(problem.graphs) if replaces else [])
 
 
 @dataclass(frozen=True)

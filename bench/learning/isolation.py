@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from torch import Tensor
 from torch_geometric.data import Data
 
+from models.sparse_features import is_sparse
+
 CONTENT = ("x", "edge_index", "edge_weight", "y")  # what training reads of a graph
 
 
@@ -40,5 +42,6 @@ def contents_of(graphs: Iterable[Data]) -> bytes:
             value = graph.get(name)
             if isinstance(value, Tensor):
                 digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-                digest.update(value.detach().cpu().contiguous().numpy().tobytes())
+                for part in (value.columns, value.amounts) if is_sparse(value) else (value,):
+                    digest.update(part.detach().cpu().contiguous().numpy().tobytes())
     return digest.digest()

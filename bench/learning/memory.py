@@ -18,13 +18,15 @@ USUAL = {"layers": 4, "width": 64, "dropout": 0}  # of a backbone that has no su
 
 def estimated_peak(problem: Problem, engine: str) -> int:
     """Bytes that training a trial needs at most beside what its process holds; rather too much than too little."""
+    from models.sparse_features import entries as entries_of  # it imports torch, which a driver does without
+
     augmenter, settings = problem.augmenter, problem.backbone.settings if problem.backbone else {}
     kind = problem.backbone.name if problem.backbone else ""
     by_hand = engine == "fast" and not handed_over(problem)
     sizes = np.sort([int(graph.num_nodes or 0) for graph in problem.graphs]).astype(np.float64)
     edges = sum(graph.num_edges for graph in problem.graphs)
     layers, width, dropout = (float(settings.get(name) or usual) for name, usual in USUAL.items())
-    nodes = float(sizes.sum())
+    nodes, channels = float(sizes.sum()), problem.graphs[0].num_node_features
     entries, decoding = edges + nodes, 0.0
     if augmenter.mode == "append":
         generated = getattr(augmenter, "count", 1.0) * len(sizes)
@@ -44,7 +46,9 @@ def estimated_peak(problem: Problem, engine: str) -> int:
     per_entry = PER_CHANGING_ENTRY if augmenter.when == "epoch" else PER_ENTRY
     if not by_hand:  # autograd keeps messages of every layer
         per_entry += int(2.5 * layers * row)
-    features = 3 * nodes * 4 * problem.graphs[0].num_node_features
+    # Features as they are held, in three copies; and weights that wide ones have many of, with gradient and moments.
+    held = sum(entries_of(graph.x) for graph in problem.graphs) / sizes.sum()
+    features = 3 * nodes * 4 * held * (1 if held == channels else 6) + 6 * channels * row
     return int(max(tables + per_entry * entries, decoding + row * sizes.sum()) + features)
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from augmenters.base import Augmenter, GraphAugmenter, SharedParts, label_distribution
+from augmenters.base import Augmenter, GraphAugmenter, SharedParts, generator, label_distribution
 from bench.protocol.training import Training
 from bench.registry import Choice
 from models.classifier import GraphClassifier, build_classifier
@@ -38,12 +38,18 @@ class Problem:
     device: str = "cpu"
     shared: SharedParts = field(default_factory=SharedParts)  # what the methods of one trial have in common
 
+    @property
+    def takes_mean(self) -> bool:
+        """Whether the loss of its network is a mean; a learner without one weighs graphs in its own way."""
+        return self.training.loss == "mean" and self.backbone is not None
+
     def fresh_model(self) -> GraphClassifier:
         """The classifier before its first step: the same weights for every augmenter."""
         if self.backbone is None or self.readout is None:
             raise ValueError("this problem names no backbone and readout, so it has no network to build")
         channels = self.graphs[0].num_node_features
-        return build_classifier(self.backbone, self.readout, channels, self.num_classes, self.init_seed)
+        ending = self.training.head
+        return build_classifier(self.backbone, self.readout, channels, self.num_classes, self.init_seed, ending)
 
 
 class Predictor(Protocol):
@@ -71,7 +77,8 @@ class Engine(Protocol):
 
     name: str
 
-    def fit(self, problems: Sequence[Problem]) -> list[Fitted | Exception]: ...
+    def fit(self, problems: Sequence[Problem]) -> list[Fitted | Exception]:
+        """One result per problem, or the exception that ended it."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,10 @@ class Augmented:
     targets: Tensor
     weights: Tensor
     generated: list[Data]
+
+    def part(self, places: Tensor) -> Augmented:
+        """Some of the graphs, for one step; none of them counts as generated for itself."""
+        return Augmented([self.graphs[i] for i in places.tolist()], self.targets[places], self.weights[places], [])
 
     def samples(self) -> tuple[Tensor, Tensor, Tensor]:
         """The same with hard labels, for learners that know no others: places of graphs, classes, weights.
@@ -102,8 +113,35 @@ def label_rows(graphs: Sequence[Data], num_classes: int) -> Tensor:
     return torch.cat([label_distribution(graph, num_classes) for graph in graphs])
 
 
+class MiniBatches:
+    """Shuffles places of graphs into steps, afresh each epoch; all methods of a trial see the same shuffles.
+
+    As many graphs as fit into one step are one step, in their own order.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.size = problem.training.batch
+        self._stream = generator(problem.shared_seed("mini-batches"))
+
+    def cut(self, count: int) -> bool:
+        """Whether so many graphs are more than one step."""
+        return 0 < self.size < count
+
+    def of(self, count: int) -> list[Tensor]:
+        """The places of each step of the next epoch, where there are several."""
+        return list(torch.from_numpy(self._stream.permutation(count)).split(self.size))
+
+    def split(self, data: Augmented) -> list[Augmented]:
+        """The steps of the next epoch."""
+        count = len(data.graphs)
+        return [data.part(places) for places in self.of(count)] if self.cut(count) else [data]
+
+
 def training_set(problem: Problem, generated: list[Data]) -> Augmented:
-    """Originals and generated graphs as Eq. 16 weighs them; a method that replaces leaves the originals out."""
+    """Originals and generated graphs as Eq. 16 weighs them; a method that replaces leaves the originals out.
+
+    With `loss=mean` the two sums of Eq. 16 are means.
+    """
     augmenter = problem.augmenter
     replaces = isinstance(augmenter, GraphAugmenter) and augmenter.mode == "replace"
     originals = [] if replaces else list(problem.graphs)
@@ -111,4 +149,7 @@ def training_set(problem: Problem, generated: list[Data]) -> Augmented:
     weights = torch.ones(len(graphs))
     if not replaces:
         weights[len(originals) :] = augmenter.weight
+    if problem.takes_mean:
+        weights[: len(originals)] /= max(1, len(originals))
+        weights[len(originals) :] /= max(1, len(generated))
     return Augmented(graphs, label_rows(graphs, problem.num_classes), weights, generated)

@@ -10,8 +10,16 @@ from numpy.random import Generator
 from torch_geometric.data import Data
 
 from augmenters.base import Context, EmbeddingAugmenter, GraphAugmenter, StepAugmenter, generator
-from bench.learning.augmentation import Stopwatch, density, generate, generated_figures, make_context, offline_set
-from bench.learning.problem import Augmented, Fitted, Problem, curve_epochs, training_set
+from bench.learning.augmentation import (
+    Stopwatch,
+    density,
+    first_model,
+    generate,
+    generated_figures,
+    make_context,
+    offline_set,
+)
+from bench.learning.problem import Augmented, Fitted, MiniBatches, Problem, curve_epochs, training_set
 from bench.learning.steps import AugmentedStep, as_step
 from models.classifier import GraphClassifier
 from models.fit import Mix, Step, TrainedNetwork, TrainingStep, fit, one_thread, own_stream, predict
@@ -38,12 +46,12 @@ def fit_problem(problem: Problem) -> Fitted:
     watch = Stopwatch()
     rng, context = generator(problem.augment_seed), make_context(problem)
     fixed = offline_set(problem, rng, context)
+    model = first_model(problem).to(problem.device)
     watch.lap("augment")
-    model = problem.fresh_model().to(problem.device)
     keeper = BestEpoch(model, problem) if problem.training.select == "best-val" else LastEpoch(model, problem)
-    steps = training_steps(problem, fixed, rng, context)
+    epochs = training_epochs(problem, fixed, rng, context)
     with own_stream(problem.augment_seed, problem.device):
-        fit(model, steps, problem.training.lr, problem.training.weight_decay, keeper)
+        fit(model, epochs, problem.training.lr, problem.training.weight_decay, keeper)
     watch.lap("train")
     figures = generated_figures(problem, [density(graph) for graph in fixed.generated], context)
     predictor = TrainedNetwork(keeper.chosen(), problem.device)
@@ -51,18 +59,25 @@ def fit_problem(problem: Problem) -> Fitted:
     return Fitted(predictor, keeper.loss, figures, watch.seconds, curve, ReferenceEngine.name)
 
 
-def training_steps(problem: Problem, fixed: Augmented, rng: Generator, context: Context) -> Iterator[TrainingStep]:
-    """One full-batch step per epoch; only what changes between epochs is made anew."""
-    augmenter, step = problem.augmenter, as_step(fixed, problem.device)
-    for _ in range(problem.training.epochs):
+def training_epochs(
+    problem: Problem, fixed: Augmented, rng: Generator, context: Context
+) -> Iterator[Iterator[TrainingStep]]:
+    """The steps of each epoch, one unless the training asks for mini-batches; only what changes is made anew."""
+    augmenter, whole, batches = problem.augmenter, as_step(fixed, problem.device), MiniBatches(problem)
+
+    def step(data: Augmented) -> TrainingStep:
+        if isinstance(augmenter, StepAugmenter):
+            return in_step(problem, augmenter, data.graphs, rng, context)
+        made = whole if data is fixed else as_step(data, problem.device)
         if isinstance(augmenter, EmbeddingAugmenter):
-            yield Step(step.batch, step.targets, step.weights, bound_mix(augmenter, problem.graphs, rng, context))
-        elif isinstance(augmenter, StepAugmenter):
-            yield in_step(problem, augmenter, rng, context)
-        elif isinstance(augmenter, GraphAugmenter) and augmenter.when == "epoch":
-            yield as_step(training_set(problem, generate(problem, augmenter, rng, context)), problem.device)
-        else:
-            yield step
+            return Step(made.batch, made.targets, made.weights, bound_mix(augmenter, data.graphs, rng, context))
+        return made
+
+    for _ in range(problem.training.epochs):
+        data = fixed
+        if isinstance(augmenter, GraphAugmenter) and augmenter.when == "epoch":
+            data = training_set(problem, generate(problem, augmenter, rng, context))
+        yield map(step, batches.split(data))
 
 
 def bound_mix(augmenter: EmbeddingAugmenter, graphs: Sequence[Data], rng: Generator, context: Context) -> Mix:
@@ -71,11 +86,14 @@ def bound_mix(augmenter: EmbeddingAugmenter, graphs: Sequence[Data], rng: Genera
     return lambda embeddings, targets: augmenter.mix(embeddings, targets, drawn)
 
 
-def in_step(problem: Problem, augmenter: StepAugmenter, rng: Generator, context: Context) -> AugmentedStep:
+def in_step(
+    problem: Problem, augmenter: StepAugmenter, graphs: Sequence[Data], rng: Generator, context: Context
+) -> AugmentedStep:
     """The step that the augmenter takes with this step's draw."""
     featurise = problem.featurise if augmenter.features == "recompute" else copy.copy
-    drawn = augmenter.draw(problem.graphs, rng, context)
-    return AugmentedStep(augmenter, problem.graphs, drawn, problem.num_classes, problem.device, featurise)
+    drawn = augmenter.draw(graphs, rng, context)
+    counts = 1 / len(problem.graphs) if problem.takes_mean else 1.0
+    return AugmentedStep(augmenter, graphs, drawn, problem.num_classes, problem.device, featurise, counts)
 
 
 class LastEpoch:

@@ -48,6 +48,7 @@ class ModelView:
     num_classes: int
     device: str
     featurise: Callable[[Data], Data]
+    counts: float = 1.0  # of each graph, in what the step learns
     parts: list[float] = field(default_factory=list)  # the losses that the step has learned from
 
     def embeddings(self, graphs: Sequence[Data]) -> list[Tensor]:
@@ -81,6 +82,7 @@ class ModelView:
         loss = self._label_loss(pooled.rows, targets)
         if pooled.loss is not None:
             loss = loss + pooled.loss
+        share = share * self.counts
         loss = share * loss
         loss.backward()
         self.parts.append(loss.item())
@@ -120,9 +122,10 @@ class AugmentedStep:
     num_classes: int
     device: str
     featurise: Callable[[Data], Data]
+    counts: float = 1.0
 
     def backward(self, model: GraphClassifier) -> float:
-        view = ModelView(model, self.num_classes, self.device, self.featurise)
+        view = ModelView(model, self.num_classes, self.device, self.featurise, self.counts)
         self.augmenter.step(view, self.graphs, self.drawn)
         if not view.parts:
             raise ValueError(f"{type(self.augmenter).__name__} learned nothing in a step; call view.learn in `step`")

@@ -21,10 +21,12 @@ FEATURES = {
 }
 
 
-def resolve_features(requested: str, has_features: bool, dataset: str = "this dataset") -> str:
-    """The concrete kind of features: `auto` is native where the dataset has some, else constant."""
+def resolve_features(
+    requested: str, has_features: bool, dataset: str = "this dataset", otherwise: str = "constant"
+) -> str:
+    """The concrete kind of features: `auto` is native where the dataset has some, else `otherwise`."""
     if requested == "auto":
-        return "native" if has_features else "constant"
+        return "native" if has_features else otherwise
     if requested not in FEATURES:
         raise unknown("features", requested, [*FEATURES, "auto"])
     if requested == "native" and not has_features:
@@ -70,13 +72,15 @@ class Featuriser:
     def _features(self, graph: Data) -> Tensor:
         import torch
 
+        from models.sparse_features import one_hot
+
         if self.kind == "native":
             return _own(graph)
         if self.kind == "constant":
             return torch.ones(_count(graph), 1)
         degrees = _degrees(graph)
         if self.kind == "degree-onehot":
-            return torch.nn.functional.one_hot(degrees.clamp(max=self.width - 1), self.width).to(torch.float32)
+            return one_hot(degrees.clamp(max=self.width - 1), self.width)
         return (degrees.to(torch.float32) / self.scale).unsqueeze(1)
 
 

@@ -1,4 +1,4 @@
-"""Ten folds: those of Errica et al. where their files are at hand, else our own; each with a validation part.
+"""Folds: those of Errica et al. where their files are at hand, else our own ten; or a splitter's, or one of a file.
 
 Test indices sit behind `Splits.test` alone. Who must not see them (a tuner) is given `DevelopmentSplits`.
 """
@@ -16,8 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bench.datasets import cheap_info
 from bench.datasets.notes import Stamp, settled, stamp_of
 from bench.datasets.split_files import FOLDS, PUBLISHED, Indices, Parts, families_at_hand, read_folds, split_file
+from bench.protocol.registries import SPLITTERS
+from bench.protocol.splitters import is_splitter, split_with
 from bench.registry import UserError, unknown
 from bench.seeding import shuffled
 from bench.warn_once import warn_once
@@ -43,6 +46,7 @@ class DevelopmentSplits:
     folds: tuple[DevelopmentFold, ...]
 
     def development(self, fold: int) -> DevelopmentFold:
+        """The training and validation parts of a fold."""
         return self.folds[_checked_fold(fold, len(self.folds))]
 
 
@@ -87,11 +91,16 @@ def resolve_splits(dataset: str, requested: str, root: Path) -> str:
     """
     if requested == STRATIFIED:
         return STRATIFIED
+    if is_splitter(requested):
+        return SPLITTERS.resolve(requested).label
     at_hand = families_at_hand(dataset, root)
     published = PUBLISHED.get(dataset, ())
     if requested == "auto":
         if published:
             return published[0] if published[0] in at_hand else STRATIFIED
+        own = cheap_info(dataset, root).splits
+        if own:
+            return resolve_splits(dataset, own, root)
         if len(at_hand) > 1:
             raise UserError(
                 f"{dataset} has {len(at_hand)} imported split families ({', '.join(at_hand)}); "
@@ -105,7 +114,9 @@ def resolve_splits(dataset: str, requested: str, root: Path) -> str:
             f"splits {requested} of {dataset} are not in {root}; run `bench data fetch {dataset}`, "
             "or `bench data import PATH` with the file, or ask for splits=stratified"
         )
-    raise unknown(f"split family for {dataset}", requested, {*at_hand, *published, STRATIFIED, "auto"})
+    raise unknown(
+        f"split family for {dataset}", requested, {*at_hand, *published, STRATIFIED, "auto", *SPLITTERS.names()}
+    )
 
 
 def load_splits(dataset: str, family: str, labels: npt.ArrayLike, root: Path) -> Splits:
@@ -113,10 +124,22 @@ def load_splits(dataset: str, family: str, labels: npt.ArrayLike, root: Path) ->
     values = np.asarray(labels)
     if family == STRATIFIED:
         return stratified_splits(dataset, values)
+    if is_splitter(family):
+        made = split_with(family, dataset, root)
+        return _frozen(dataset, family, _fingerprint(made), made)
     path = split_file(root, family, dataset)
     if not path.is_file():
         resolve_splits(dataset, family, root)  # raises with the remedy
     return read_splits(path, dataset, family, len(values))
+
+
+def count_folds(dataset: str, family: str, root: Path) -> int:
+    """How many folds a concrete family has."""
+    if family == STRATIFIED:
+        return FOLDS
+    if is_splitter(family):
+        return len(split_with(family, dataset, root))
+    return len(read_folds(split_file(root, family, dataset), dataset, None))
 
 
 def splits_fingerprint(dataset: str, family: str, root: Path, labels: npt.ArrayLike | None = None) -> str:
@@ -126,6 +149,8 @@ def splits_fingerprint(dataset: str, family: str, root: Path, labels: npt.ArrayL
     """
     if family == STRATIFIED:
         return STRATIFIED_VERSION
+    if is_splitter(family):
+        return _fingerprint(split_with(family, dataset, root))
     path = split_file(root, family, dataset)
     size = None if labels is None else len(np.asarray(labels))
     try:

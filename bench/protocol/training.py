@@ -8,16 +8,29 @@ from typing import Annotated, Any, Literal
 
 from bench.registry import Setting, Tune, Within, show, signature_settings, unknown
 
+Head = Literal["linear", "relu"]
+
 
 @dataclass(frozen=True)
 class Training:
-    """How a classifier is trained; a preset is a named set of these."""
+    """How a classifier is trained; a preset is a named set of these.
+
+    `head`: whether the last layer gives the logits as they are, or through a ReLU. `select`: the epoch whose weights
+    count. `start`: from fresh weights, or from those of the classifier that was pre-trained on the labeled graphs.
+    `loss`: the sum over all graphs, or the mean over the originals plus `weight` times the mean over the generated
+    ones. `batch`: graphs per step, shuffled every epoch; 0 takes all of them at once. Pre-training always takes the
+    sum over all labeled graphs at once.
+    """
 
     preset: str = "standard"
     epochs: Annotated[int, Within(1, 1_000_000)] = 800
     lr: Annotated[float, Within(0, 10, above=True), Tune(1e-3, 3e-2, log=True)] = 0.01
     weight_decay: Annotated[float, Within(0, 10), Tune(1e-6, 1e-2, log=True)] = 0.0
     select: Literal["last", "best-val"] = "last"
+    head: Head = "linear"
+    start: Literal["fresh", "pretrained"] = "fresh"
+    loss: Literal["sum", "mean"] = "sum"
+    batch: Annotated[int, Within(0, 1_000_000)] = 0
 
     def with_settings(self, changes: Mapping[str, Any]) -> Training:
         """A copy with some settings changed and checked.
@@ -46,9 +59,12 @@ def training_settings() -> dict[str, Setting]:
 
 
 PRESETS = {
+    "paper": Training("paper", head="relu"),  # to the letter: each fully connected layer is followed by a ReLU
     "standard": Training(),
     "quick": Training("quick", epochs=100),
 }
+# What `features=auto` gives a dataset without node features of its own, where a preset says otherwise.
+_FEATURELESS = {"paper": "degree-onehot"}
 
 
 def base_preset(name: str) -> str:
@@ -61,3 +77,13 @@ def preset(name: str) -> Training:
     if name not in PRESETS:
         raise unknown("preset", name, PRESETS)
     return PRESETS[name]
+
+
+def left_to_reference(training: Training, backbone: Mapping[str, Any]) -> str | None:
+    """What the fast engine hands a training over for, None if it does not; `backbone`: its settings."""
+    return f"batch={training.batch} with dropout" if training.batch and backbone.get("dropout") else None
+
+
+def featureless(name: str) -> str:
+    """The node features that a preset, or a training changed from it, gives a dataset that has none."""
+    return _FEATURELESS.get(base_preset(name), "constant")

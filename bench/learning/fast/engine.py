@@ -9,21 +9,24 @@ from types import MappingProxyType
 import torch
 
 from augmenters.base import EmbeddingAugmenter, GraphAugmenter, StepAugmenter, generator
-from bench.learning.augmentation import Stopwatch, generated_figures, make_context
+from bench.learning.augmentation import Stopwatch, first_model, generated_figures, make_context
+from bench.learning.fast.evaluation import FastNetwork
 from bench.learning.fast.graphs.prepared import prepare
 from bench.learning.fast.kernels import LAYERS, Architecture, kernel_obstacle
 from bench.learning.fast.not_fast import NotFast
 from bench.learning.fast.ops.dropout import Dropout
 from bench.learning.fast.ops.parameters import Parameters
-from bench.learning.fast.pretraining import fast_class_probabilities
+from bench.learning.fast.pretraining import fast_pretrain
 from bench.learning.fast.training.build import WEIGHTS_REFUSED
 from bench.learning.fast.training.epochs import Epochs, leaves_torch_alone
 from bench.learning.fast.training.loop import train
+from bench.learning.fast.training.selection import BestEpoch
 from bench.learning.problem import Fitted, Problem, curve_epochs
 from bench.learning.reference import fit_problem
+from bench.protocol.training import left_to_reference
 from bench.registry import Scalar
 from models import BACKBONES, READOUTS
-from models.fit import TrainedNetwork, one_thread, own_stream
+from models.fit import one_thread, own_stream
 
 NO_SETTINGS: Mapping[str, Scalar] = MappingProxyType({})
 
@@ -76,10 +79,10 @@ def obstacle_of(problem: Problem) -> str | None:
     """Why this engine would hand a trial over, as far as it can be told without a look at the graphs."""
     if problem.device != "cpu":
         return f"device {problem.device}"
-    if problem.training.select != "last":
-        return f"select={problem.training.select}"
     if problem.backbone is None or problem.readout is None:
         return "no backbone and readout"
+    if (reason := left_to_reference(problem.training, problem.backbone.settings)) is not None:
+        return reason
     backbone, readout = BACKBONES.load(problem.backbone.name), READOUTS.load(problem.readout.name)
     return fast_obstacle(backbone, readout, type(problem.augmenter), problem.backbone.settings)
 
@@ -90,9 +93,9 @@ def fit_fast(problem: Problem) -> Fitted:
     if (reason := obstacle_of(problem)) is not None:
         raise NotFast(reason)
     watch = Stopwatch()
-    network = problem.fresh_model()
+    network = first_model(problem, fast_pretrain)
     model = Architecture.of(network)
-    rng, context = generator(problem.augment_seed), make_context(problem, fast_class_probabilities)
+    rng, context = generator(problem.augment_seed), make_context(problem, fast_pretrain)
     fixed = prepare(problem, model.layer == "gat", rng, context)
     watch.lap("augment")
     with torch.no_grad(), own_stream(problem.augment_seed):
@@ -100,9 +103,10 @@ def fit_fast(problem: Problem) -> Fitted:
         alone = leaves_torch_alone(problem.augmenter)
         dropout = Dropout(model.dropout, problem.augment_seed, alone) if model.dropout else None
         epochs = Epochs(problem, model, parameters, fixed, dropout)
-        losses = train(parameters, epochs.each(rng, context), problem.training.epochs)
-        parameters.store(network)
+        keeper = BestEpoch(problem, model, parameters) if problem.training.select == "best-val" else None
+        losses = train(parameters, epochs.each(rng, context), problem.training.epochs, keeper)
+        parameters.store(network, None if keeper is None else keeper.weights)
     watch.lap("train")
     figures = generated_figures(problem, fixed.densities, context)
     curve = tuple((epoch, float(losses[epoch - 1])) for epoch in curve_epochs(problem.training.epochs))
-    return Fitted(TrainedNetwork(network), float(losses[-1]), figures, watch.seconds, curve, engine=FastEngine.name)
+    return Fitted(FastNetwork(network), float(losses[-1]), figures, watch.seconds, curve, engine=FastEngine.name)

@@ -13,7 +13,7 @@ from bench.learning.fast.not_fast import NotFast
 from bench.learning.fast.ops.pooling import ReadoutName
 from bench.registry import show
 from models.backbones import GAT, GCN, GIN, Backbone, GraphSAGE
-from models.classifier import GraphClassifier
+from models.classifier import Ending, GraphClassifier
 from models.readouts import AddReadout, MaxReadout, MeanReadout, Readout
 
 LayerKind = Literal["gcn", "gin", "sage", "gat"]
@@ -46,6 +46,7 @@ class Architecture:
     width: int
     dropout: float
     heads: int  # of attention; 0 for a backbone without
+    ending: Ending  # of the head
 
     @classmethod
     def of(cls, model: GraphClassifier) -> Architecture:
@@ -56,4 +57,4 @@ class Architecture:
         layer = LAYERS[type(backbone)]
         heads = int(backbone.heads) if isinstance(backbone, GAT) else 0
         readout, layers = POOLINGS[type(model.readout)], len(backbone.convs)
-        return cls(layer, readout, layers, backbone.out_channels, backbone.dropout, heads)
+        return cls(layer, readout, layers, backbone.out_channels, backbone.dropout, heads, model.ending)

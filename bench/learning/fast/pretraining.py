@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
 from torch_geometric.data import Data
 
 from bench.learning.fast.graphs.parts import parts_of
@@ -17,11 +17,11 @@ from bench.learning.fast.training.build import fixed_network
 from bench.learning.fast.training.loop import train
 from bench.learning.problem import label_rows
 from bench.registry import Choice
-from models.classifier import build_classifier
-from models.fit import class_probabilities, own_stream, predict
+from models.classifier import Ending, build_classifier
+from models.fit import Pretrained, own_stream, predict, pretrain
 
 
-def fast_class_probabilities(
+def fast_pretrain(
     graphs: Sequence[Data],
     num_classes: int,
     *,
@@ -29,10 +29,11 @@ def fast_class_probabilities(
     seed: int,
     backbone: str | Choice = "gcn",
     readout: str | Choice = "mean",
+    ending: Ending = "linear",
     lr: float = 0.01,
-) -> Tensor:
-    """`class_probabilities` of `models.fit` by the fast loop, or by itself for a model that is not written out."""
-    network = build_classifier(backbone, readout, graphs[0].num_node_features, num_classes, seed)
+) -> Pretrained:
+    """`pretrain` of `models.fit` by the fast loop, or by itself for a model that is not written out."""
+    network = build_classifier(backbone, readout, graphs[0].num_node_features, num_classes, seed, ending)
     try:
         model = Architecture.of(network)
         with torch.no_grad(), own_stream(seed):
@@ -40,12 +41,10 @@ def fast_class_probabilities(
             parts, targets = parts_of(graphs, whole=model.layer == "gat"), label_rows(graphs, num_classes)
             dropout = Dropout(model.dropout, seed, alone=True) if model.dropout else None
             trained = fixed_network(model, parameters, parts, targets, torch.ones(len(graphs)), dropout)
-            train(parameters, ((trained, None) for _ in range(epochs)), epochs)
-            if not model.dropout:
-                return trained.forward().softmax(dim=1)
+            train(parameters, itertools.repeat([(trained, None)], epochs), epochs)
+            found = None if model.dropout else trained.forward().softmax(dim=1)
             parameters.store(network)
-        return predict(network, graphs)
+        return Pretrained(predict(network, graphs) if found is None else found, network.state_dict())
     except NotFast:
-        return class_probabilities(
-            graphs, num_classes, epochs=epochs, seed=seed, backbone=backbone, readout=readout, lr=lr
-        )
+        more = {"backbone": backbone, "readout": readout}
+        return pretrain(graphs, num_classes, epochs=epochs, seed=seed, ending=ending, lr=lr, **more)

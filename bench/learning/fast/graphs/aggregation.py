@@ -16,7 +16,7 @@ Kind = Literal["gcn", "gin", "sage"]
 
 def node_matrix(joined: Joined, kind: Kind) -> Factored:
     """gcn: D^-1/2 (A + I) D^-1/2; gin: A + I; sage: the weighted mean over the neighbours."""
-    degrees, nodes = joined.degrees(), len(joined.x)
+    degrees, nodes = joined.degrees(), joined.nodes
     full = joined.near_complete[joined.graph]
     # Near-complete graphs hand out the sum of all their rows, the node's own included.
     loops = -full.astype(np.float64) if kind == "sage" else 1.0 - full

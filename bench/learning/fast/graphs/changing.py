@@ -12,6 +12,7 @@ from bench.learning.fast.graphs.first_input import first_input
 from bench.learning.fast.graphs.pattern import Pattern
 from bench.learning.fast.ops.factored import numbered, transpose
 from bench.learning.fast.ops.product import Bag, BothWays, Direction, Rows, cheapest_rows
+from models.sparse_features import sparse_matrix
 
 TINY = torch.finfo(torch.float32).tiny
 
@@ -23,7 +24,7 @@ class ChangingConvolution:
         self.kind, self.nodes, pairs = kind, pattern.nodes, len(pattern.row)
         self.row, self.column = torch.from_numpy(pattern.row), torch.from_numpy(pattern.column)
         self.first = first_input(pattern, x)
-        self.own = (cheapest_rows(sp.csr_array(x.numpy().astype(np.float64))),) if kind == "sage" else ()
+        self.own = (cheapest_rows(sparse_matrix(x).astype(np.float64)),) if kind == "sage" else ()
         plain = bool((pattern.base == 1).all())
         self.base = None if plain else torch.from_numpy(pattern.base).to(torch.get_default_dtype()).view(-1, 1)
         ones, every = np.ones(pairs), np.arange(pairs)

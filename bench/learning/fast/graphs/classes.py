@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench.learning.fast.graphs.joined import Joined
+from bench.learning.fast.graphs.parts import Features
 from bench.learning.fast.graphs.sameness import Neighborhoods, same_rows
 
 WORTH_MERGING = 0.97  # above this share of distinct nodes, the rows stay as they are
@@ -44,7 +45,7 @@ def each_alone(nodes: int) -> Classes:
 
 def refine(joined: Joined, layers: int, by_degree: bool) -> list[Classes]:
     """Classes before the first layer and after each; `by_degree` where a message depends on its sender's degree."""
-    nodes = len(joined.x)
+    nodes = joined.nodes
     code, degrees = row_codes(joined.x), joined.degrees() if by_degree else None
     if degrees is not None:
         code = scramble(code) + degrees.view(np.uint64)
@@ -85,10 +86,16 @@ def classes_of(code: np.ndarray, same: Callable[[np.ndarray, np.ndarray], np.nda
     return Classes(of_node, stand_in)
 
 
-def row_codes(x: np.ndarray) -> np.ndarray:
-    """A 64-bit code for each row of features."""
-    bits = np.ascontiguousarray(x).view(np.uint32).astype(np.uint64)
-    position = scramble(np.arange(1, bits.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
+def row_codes(x: Features) -> np.ndarray:
+    """A 64-bit code for each row of features, the same for a table and for a sparse matrix of the same numbers."""
+    position = scramble(np.arange(1, x.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
+    if isinstance(x, sp.csr_array):
+        bits = np.ascontiguousarray(x.data, dtype=np.float32).view(np.uint32).astype(np.uint64)
+        zero = scramble(np.zeros(1, dtype=np.uint64))  # an array: its products wrap around in silence
+        code = scramble(bits * position[x.indices]) - zero
+        every = sp.csr_array((code, x.indices, x.indptr), shape=x.shape) @ np.ones(x.shape[1], dtype=np.uint64)
+        return np.asarray(every + np.uint64(x.shape[1]) * zero)
+    bits = np.ascontiguousarray(x, dtype=np.float32).view(np.uint32).astype(np.uint64)
     return scramble(bits * position).sum(axis=1, dtype=np.uint64)
 
 

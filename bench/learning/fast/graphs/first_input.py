@@ -11,6 +11,7 @@ from torch import Tensor
 
 from bench.learning.fast.graphs.pattern import Pattern
 from bench.learning.fast.ops.product import Bag, Rows, SparseRows
+from models.sparse_features import is_sparse
 
 FEW_LABELS = 16  # up to this number, aggregating the features costs less than picking rows of the weights
 
@@ -79,6 +80,9 @@ def grouped(keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 def first_input(pattern: Pattern, x: Tensor) -> FirstInput:
     """The cheapest way to the first layer's input."""
+    if is_sparse(x):
+        column = x.columns_of_ones()
+        return AnyFeatures(pattern, x.dense()) if column is None else ManyLabels(pattern, column, x.shape[1])
     if not bool(((x != 0).sum(dim=1) == 1).all()) or not bool((x.sum(dim=1) == 1).all()):
         return AnyFeatures(pattern, x)
     labels = FewLabels if x.shape[1] <= FEW_LABELS else ManyLabels

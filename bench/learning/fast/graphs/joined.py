@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from torch_geometric.data import Data
 
-from bench.learning.fast.graphs.parts import Part, parts_of
+from bench.learning.fast.graphs.parts import Features, Part, parts_of
 from bench.learning.fast.ops.factored import SUMS_COST
 
 
@@ -17,12 +17,16 @@ from bench.learning.fast.ops.factored import SUMS_COST
 class Joined:
     """Nodes of all graphs one below the other. A = edges + (all pairs of near-complete graphs) - missing."""
 
-    x: np.ndarray
+    x: Features
     graph: np.ndarray  # the graph of each node
     sizes: np.ndarray
     edges: sp.csr_array  # rows receive, columns send; weights as values
     missing: sp.csr_array  # pairs that a near-complete graph lacks, without the diagonal
     near_complete: np.ndarray  # one flag per graph
+
+    @property
+    def nodes(self) -> int:
+        return self.x.shape[0]
 
     @property
     def starts(self) -> np.ndarray:
@@ -41,7 +45,7 @@ def join(graphs: Sequence[Data], whole: bool = False) -> Joined:
 
 def assemble(parts: Sequence[Part]) -> Joined:
     """Put graphs together; where shared sums would gain too little over all, every graph by its edges."""
-    sizes = np.array([len(part.x) for part in parts], dtype=np.int64)
+    sizes = np.array([part.x.shape[0] for part in parts], dtype=np.int64)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     gains = np.array([part.gain for part in parts])
     near_complete = (gains > 0) & (gains.sum() > SUMS_COST)
@@ -53,13 +57,20 @@ def assemble(parts: Sequence[Part]) -> Joined:
         else:
             kept.append(placed(*part.edges(), start))
     return Joined(
-        x=np.concatenate([part.x for part in parts]),
+        x=stacked([part.x for part in parts]),
         graph=np.repeat(np.arange(len(parts)), sizes),
         sizes=sizes,
         edges=square(kept, int(starts[-1])),
         missing=square(lacking, int(starts[-1])),
         near_complete=near_complete,
     )
+
+
+def stacked(rows: Sequence[Features]) -> Features:
+    """Features of several graphs below each other: a table, or sparse if one of them is."""
+    if not any(isinstance(part, sp.csr_array) for part in rows):
+        return np.concatenate(rows)
+    return sp.csr_array(sp.vstack([sp.csr_array(part) for part in rows], format="csr"))
 
 
 def placed(row: np.ndarray, column: np.ndarray, weight: np.ndarray | None, start: int) -> tuple[np.ndarray, ...]:

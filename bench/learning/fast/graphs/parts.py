@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data
 
 from bench.learning.fast.not_fast import NotFast
+from models.sparse_features import is_sparse
 
+Features: TypeAlias = np.ndarray | sp.csr_array  # sparse where a table would be wide and nearly empty
 EdgeList = tuple[np.ndarray, np.ndarray, np.ndarray | None]  # targets, sources, weights
 
 
@@ -18,7 +22,7 @@ EdgeList = tuple[np.ndarray, np.ndarray, np.ndarray | None]  # targets, sources,
 class Part:
     """One graph: its features, and its edges or the pairs that it lacks."""
 
-    x: np.ndarray
+    x: Features
     target: np.ndarray
     source: np.ndarray
     weight: np.ndarray | None
@@ -28,7 +32,8 @@ class Part:
     def of(cls, graph: Data, whole: bool = False) -> Part:
         """`whole` keeps the edge list as it is (attention needs each pair)."""
         target, source, weight = edge_list(graph)
-        x, size, plain = graph.x.numpy(), int(graph.num_nodes), weight is None or bool((weight == 1).all())
+        x = graph.x.matrix() if is_sparse(graph.x) else graph.x.numpy()
+        size, plain = int(graph.num_nodes), weight is None or bool((weight == 1).all())
         # `Sum of all rows - the missing ones` costs 2n entries and the lacking pairs.
         gain = 2 * len(target) - size * size - size
         if not whole and plain and gain > 0:
@@ -41,7 +46,7 @@ class Part:
         """The edges, however they are kept."""
         if not self.gain:
             return self.target, self.source, self.weight
-        return *others(pairs(len(self.x), self.target, self.source)), None
+        return *others(pairs(self.x.shape[0], self.target, self.source)), None
 
 
 def parts_of(graphs: Iterable[Data], whole: bool) -> list[Part]:

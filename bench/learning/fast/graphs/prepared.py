@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from numpy.random import Generator
 from torch import Tensor
 from torch_geometric.data import Data
 
-from augmenters.base import Context, GraphAugmenter
+from augmenters.base import Augmenter, Context, GraphAugmenter
 from augmenters.kinds import OneByOneAugmenter, kind_of
 from bench.learning.augmentation import density, offline_set
 from bench.learning.fast.graphs.parts import Part, parts_of
@@ -33,7 +34,7 @@ def prepare(problem: Problem, whole: bool, rng: Generator, context: Context) -> 
     lists would need gigabytes, the pairs that they lack a thousandth of it.
     """
     augmenter = problem.augmenter
-    if isinstance(augmenter, OneByOneAugmenter) and kind_of(type(augmenter)) is OneByOneAugmenter:
+    if makes_one_by_one(augmenter):
         made, labels, densities = [], [], []
         for graph in one_by_one(problem, augmenter, rng, context):
             made.append(Part.of(graph, whole))
@@ -46,6 +47,11 @@ def prepare(problem: Problem, whole: bool, rng: Generator, context: Context) -> 
     every_epoch = isinstance(augmenter, GraphAugmenter) and augmenter.when == "epoch"
     parts = [] if every_epoch else parts_of(fixed.graphs, whole)
     return Prepared(parts, fixed.targets, fixed.weights, [density(graph) for graph in fixed.generated])
+
+
+def makes_one_by_one(augmenter: Augmenter) -> TypeGuard[OneByOneAugmenter]:
+    """Whether its graphs can be had one at a time before the training."""
+    return kind_of(type(augmenter)) is OneByOneAugmenter and augmenter.when == "offline"
 
 
 def one_by_one(problem: Problem, augmenter: OneByOneAugmenter, rng: Generator, context: Context) -> Iterator[Data]:

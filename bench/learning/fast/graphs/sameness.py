@@ -8,12 +8,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench.learning.fast.graphs.joined import Joined
+from bench.learning.fast.graphs.parts import Features
 
 
-def same_rows(x: np.ndarray, degrees: np.ndarray | None, nodes: np.ndarray, others: np.ndarray) -> np.ndarray:
+def same_rows(x: Features, degrees: np.ndarray | None, nodes: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Whether each node has the features of its other, bit for bit, and its degree where that counts."""
-    bits = np.ascontiguousarray(x).view(np.uint32)
-    same = (bits[nodes] == bits[others]).all(axis=1)
+    if isinstance(x, sp.csr_array):
+        same = np.diff((x[nodes] != x[others]).indptr) == 0
+    else:
+        bits = np.ascontiguousarray(x).view(np.uint32)
+        same = (bits[nodes] == bits[others]).all(axis=1)
     return same if degrees is None else same & (degrees[nodes] == degrees[others])
 
 

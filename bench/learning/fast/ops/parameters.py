@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Protocol
 
 import torch
@@ -14,7 +15,12 @@ ALIGN = 16  # floats in 64 bytes: products over aligned memory give the same bit
 
 
 class Reordered(Protocol):
+    places: list[tuple[str, int]]  # weights, and the axis of each
+
     def restore(self) -> None: ...
+
+    def way_back(self) -> Tensor:
+        """The order that puts every unit where the model has it."""
 
 
 class Parameters:
@@ -68,13 +74,23 @@ class Parameters:
         every = self.with_moments[name]
         every.copy_(every.index_select(axis if axis < 0 else axis + 1, order))
 
-    def store(self, model: nn.Module) -> None:
-        """Write the weights back to the model."""
+    def snapshot(self) -> dict[str, Tensor]:
+        """Copies of the weights as they are now, every unit where the model has it."""
+        found = {name: weight.clone() for name, weight in self.weight.items()}
+        for units in self.units:
+            order = units.way_back()
+            for name, axis in units.places:
+                found[name] = found[name].index_select(axis, order)
+        return found
+
+    def store(self, model: nn.Module, snapshot: Mapping[str, Tensor] | None = None) -> None:
+        """Write the weights back to the model: as they are now, or as they once were."""
         for units in self.units:
             units.restore()
+        weights = self.weight if snapshot is None else snapshot
         with torch.no_grad():
             for name, parameter in model.named_parameters():
-                parameter.copy_(turned(self.weight[name]))
+                parameter.copy_(turned(weights[name]))
 
 
 def turned(weight: Tensor) -> Tensor:

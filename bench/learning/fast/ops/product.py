@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,10 +14,18 @@ from bench.learning.fast.ops.factored import Factored, transpose
 from bench.learning.fast.ops.torch_private import ADD, embedding_bag
 
 
+class Entries(NamedTuple):
+    """What a sparse matrix holds, row by row, for who makes many: scipy's own take long to construct."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+
+
 class Bag:
     """A sparse matrix that multiplies a table from the left; its values may be written anew between products."""
 
-    def __init__(self, matrix: sp.csr_array) -> None:
+    def __init__(self, matrix: sp.csr_array | Entries) -> None:
         self.index = torch.from_numpy(matrix.indices.astype(np.int32))
         self.offsets = torch.from_numpy(matrix.indptr.astype(np.int32))
         self.values = torch.from_numpy(matrix.data).to(torch.get_default_dtype())

@@ -131,7 +131,7 @@ class AttentionStack:
         heads: int,
         dropout: Dropout | None,
     ) -> AttentionStack:
-        nodes = len(joined.x)
+        nodes = joined.nodes
         counts = sp.csr_array(joined.edges + sp.eye_array(nodes, format="csr"))
         made: dict[tuple[int, int], Entries] = {}  # layers over the same classes share their entries
         layers = []

@@ -40,7 +40,7 @@ def fixed_network(
         raise NotFast(WEIGHTS_REFUSED)
     joined = assemble(parts)
     alike = many_steps and dropout is None
-    alone = each_alone(len(joined.x))
+    alone = each_alone(joined.nodes)
     classes = refine(joined, model.layers, by_degree=model.layer == "gcn") if alike else [alone] * (model.layers + 1)
     stack: Stack
     if model.layer == "gat":
@@ -51,4 +51,4 @@ def fixed_network(
             stack.leave_out_unused(parameters)
     last = classes[-1]
     readout = pooling(model.readout, joined.sizes, last.of_node, last.count, model.width)
-    return Network(parameters, stack, readout, targets, weights)
+    return Network(parameters, stack, readout, targets, weights, model.ending)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from numpy.random import Generator
 from torch import Tensor
@@ -32,7 +31,8 @@ from bench.learning.fast.training.attention import AttentionLayer, AttentionStac
 from bench.learning.fast.training.build import WEIGHTS_REFUSED
 from bench.learning.fast.training.convolution import ConvolutionStack
 from bench.learning.fast.training.network import Network, Stack
-from bench.learning.problem import Problem, label_rows
+from bench.learning.problem import Problem, training_set
+from models.sparse_features import sparse_matrix
 
 MOST_AHEAD, ENTRIES_AHEAD = 16, 500_000  # epochs that are drawn ahead, and entries that they may have together
 
@@ -52,8 +52,8 @@ class Changing(ABC):
     def begin_epoch(self, rng: Generator) -> None: ...
 
     def connect(self, problem: Problem, parameters: Parameters, stack: Stack, readout: Pooling) -> None:
-        targets = label_rows(self.graphs, problem.num_classes)
-        self.network = Network(parameters, stack, readout, targets, torch.ones(len(self.graphs)))
+        data = training_set(problem, list(self.graphs))
+        self.network = Network(parameters, stack, readout, data.targets, data.weights, self.model.ending)
 
     def whole_readout(self) -> Pooling:
         """Over all nodes."""
@@ -224,7 +224,7 @@ def changing_stack(
             AttentionLayer(parameters, f"backbone.convs.{i}", entries, pattern.nodes, pattern.nodes, dropout)
             for i in range(model.layers)
         ]
-        features = cheapest_rows(sp.csr_array(x.numpy().astype(np.float64)))
+        features = cheapest_rows(sparse_matrix(x).astype(np.float64))
         return AttentionStack(features, attention), AttentionWeights(entries)
     convolution = ChangingConvolution(model.layer, pattern, x)
     matrices = [convolution.both_ways] * (model.layers - 1)

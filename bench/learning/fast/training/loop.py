@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -12,16 +12,29 @@ from bench.learning.fast.training.mixing import Mixing
 from bench.learning.fast.training.network import Network
 from models.fit import diverged
 
+TrainingStep = tuple[Network, Mixing | None]  # and the mix of its embeddings if there is one
 LOOK_EVERY = 50  # epochs between two looks for a loss that is not a number
 
 
-def train(parameters: Parameters, steps: Iterable[tuple[Network, Mixing | None]], epochs: int) -> Tensor:
-    """One optimiser step for each element of `steps`; returns every loss, raises Diverged as the reference does."""
-    losses = torch.zeros(epochs)
-    for epoch, (slot, (network, mix)) in enumerate(zip(losses.unbind(0), steps, strict=True)):
+def train(
+    parameters: Parameters,
+    steps: Iterable[Sequence[TrainingStep]],
+    epochs: int,
+    after_epoch: Callable[[], None] | None = None,
+) -> Tensor:
+    """The optimizer steps of each epoch; returns the loss of every epoch, raises Diverged as the reference does."""
+    losses, more = torch.zeros(epochs), torch.zeros(())
+    for epoch, (slot, (first, *rest)) in enumerate(zip(losses.unbind(0), steps, strict=True)):
         with torch.inference_mode():  # calls cost less than without gradients alone
-            network.step(slot, mix)
+            first[0].step(slot, first[1])
             parameters.step()
+            for network, mix in rest:
+                network.step(more, mix)
+                parameters.step()
+                slot.add_(more)
+            if after_epoch is not None:
+                look(losses, epoch, epoch + 1)
+                after_epoch()
         if (epoch + 1) % LOOK_EVERY == 0:
             look(losses, epoch + 1 - LOOK_EVERY, epoch + 1)
     look(losses, 0, epochs)

@@ -29,9 +29,8 @@ class Mixing(Protocol):
 class PairMixing:
     """share h_i + (1 - share) h_partner(i), where each row is the partner of one other and the share is the same."""
 
-    def __init__(self, share: float, partner: np.ndarray) -> None:
-        self.share, self.partner = share, torch.from_numpy(partner)
-        self.came_from = torch.from_numpy(np.argsort(partner))
+    def __init__(self, share: float, partner: np.ndarray, came_from: np.ndarray) -> None:
+        self.share, self.partner, self.came_from = share, torch.from_numpy(partner), torch.from_numpy(came_from)
 
     def forward(self, embeddings: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         return self.mixed(embeddings, self.partner), self.mixed(targets, self.partner)
@@ -63,8 +62,10 @@ class AnyPairMixing:
 
 def pair_mixing(share: float | np.ndarray, partner: np.ndarray) -> Mixing:
     """The quickest of the two that fits."""
-    if np.ndim(share) == 0 and np.array_equal(np.sort(partner), np.arange(len(partner))):
-        return PairMixing(float(share), partner)
+    if np.ndim(share) == 0:
+        came_from = partner.argsort()
+        if (partner[came_from] == np.arange(len(partner))).all():  # each is the partner of one other
+            return PairMixing(float(share), partner, came_from)
     return AnyPairMixing(share, partner)
 
 

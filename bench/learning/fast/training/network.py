@@ -12,6 +12,7 @@ from bench.learning.fast.ops.parameters import Parameters
 from bench.learning.fast.ops.pooling import Pooling
 from bench.learning.fast.ops.torch_private import log_softmax_backward
 from bench.learning.fast.training.mixing import Mixing
+from models.classifier import Ending
 
 
 class Stack(Protocol):
@@ -24,9 +25,15 @@ class Network:
     """A classifier bound to one training set; weights and gradients live in `parameters`."""
 
     def __init__(
-        self, parameters: Parameters, stack: Stack, pooling: Pooling, targets: Tensor, weights: Tensor
+        self,
+        parameters: Parameters,
+        stack: Stack,
+        pooling: Pooling,
+        targets: Tensor,
+        weights: Tensor,
+        ending: Ending = "linear",
     ) -> None:
-        self.stack, self.pooling = stack, pooling
+        self.stack, self.pooling, self.rectified = stack, pooling, ending == "relu"
         self.whole = self.first = Linear(parameters, "head.0")
         self.second = Linear(parameters, "head.2")
         (width, hidden), (graphs, classes) = self.first.weight.shape, targets.shape
@@ -54,7 +61,8 @@ class Network:
 
     def head(self, pooled: Tensor) -> Tensor:
         self.first.forward(pooled, self.hidden).relu_()
-        return self.second.forward(self.hidden, self.logits)
+        logits = self.second.forward(self.hidden, self.logits)
+        return logits.relu_() if self.rectified else logits
 
     def step(self, loss: Tensor, mix: Mixing | None = None) -> None:
         """Write the loss to the scalar `loss` and its gradients to the parameters."""
@@ -72,6 +80,8 @@ class Network:
         log_share = torch.log_softmax(self.head(pooled), 1)
         torch.dot(self.negative_row, log_share.view(-1), out=loss)
         gradient = log_softmax_backward(self.negative, log_share, 1, log_share.dtype)
+        if self.rectified:  # a logit of 0 passes nothing on
+            gradient = through_relu(gradient, self.logits)
         self.second.backward(gradient, self.hidden, self.hidden_gradient)
         self.first.backward(through_relu(self.hidden_gradient, self.hidden), pooled, self.pooled_gradient)
         return self.pooled_gradient

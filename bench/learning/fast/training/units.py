@@ -58,7 +58,10 @@ class Units:
 
     def restore(self) -> None:
         """Every unit where it stood at first."""
-        self.move(torch.argsort(self.order), self.order.unsqueeze(0))
+        self.move(self.way_back(), self.order.unsqueeze(0))
+
+    def way_back(self) -> Tensor:
+        return torch.argsort(self.order)
 
     def move(self, turn: Tensor, output: Tensor) -> Tensor:
         if bool((turn == torch.arange(self.count)).all()):
