@@ -37,6 +37,7 @@ class Within:
     above: bool = False  # the lower bound itself is not allowed
 
     def admits(self, value: float) -> bool:
+        """Whether the value lies within the bounds."""
         if self.low is not None and (value <= self.low if self.above else value < self.low):
             return False
         return self.high is None or value <= self.high
@@ -193,6 +194,22 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Extra:
+    """A package that not everybody needs, and the extra of augbench that installs it."""
+
+    package: str
+    extra: str
+
+    @property
+    def version(self) -> str | None:
+        """The installed version, None if there is none."""
+        try:
+            return importlib.metadata.version(self.package)
+        except importlib.metadata.PackageNotFoundError:
+            return None
+
+
+@dataclass(frozen=True)
 class Entry:
     """What a registry knows of one plug-in before it is imported."""
 
@@ -202,6 +219,16 @@ class Entry:
     version: int | str = 1
     origin: str = "built in"
     fixed: Mapping[str, Scalar] = field(default_factory=dict)
+    needs: Extra | None = None
+
+    @property
+    def lacks(self) -> str | None:
+        """What has to be installed before it can be used, None if nothing."""
+        if self.needs is None or self.needs.version is not None:
+            return None
+        return (
+            f"{self.name} needs the package {self.needs.package}; pip install 'augbench[{self.needs.extra}]' brings it"
+        )
 
 
 class Registry:
@@ -212,17 +239,29 @@ class Registry:
         self._entries: dict[str, Entry] = {}
         self._discovered = False
 
-    def add(self, name: str, target: str | type, /, summary: str = "", version: int = 1, **fixed: Scalar) -> None:
-        """Register a class or a lazy `module:attr`; `fixed` arguments belong to the name and cannot be set."""
+    def add(
+        self,
+        name: str,
+        target: str | type,
+        /,
+        summary: str = "",
+        version: int = 1,
+        needs: Extra | None = None,
+        **fixed: Scalar,
+    ) -> None:
+        """Register a class or a lazy `module:attr`; `fixed` arguments belong to the name and cannot be set.
+
+        `needs` is a package that only an extra installs.
+        """
         if name in self._entries:
             raise UserError(f"{self.kind} '{name}' is registered twice; choose another name")
-        self._entries[name] = Entry(name, target, summary, version, fixed=fixed)
+        self._entries[name] = Entry(name, target, summary, version, fixed=fixed, needs=needs)
 
     def register(self, name: str, summary: str = "", version: int = 1, **fixed: Scalar) -> Callable[[type[T]], type[T]]:
         """Decorator form of `add`."""
 
         def decorate(cls: type[T]) -> type[T]:
-            self.add(name, cls, summary, version, **fixed)
+            self.add(name, cls, summary, version, None, **fixed)
             return cls
 
         return decorate
@@ -243,9 +282,11 @@ class Registry:
         return self._entries
 
     def names(self) -> list[str]:
+        """Every known name, sorted."""
         return sorted(self.entries())
 
     def entry(self, name: str) -> Entry:
+        """What is known of a plug-in, without importing it; a path `module:Class` is an entry too."""
         known = self.entries()
         if name in known:
             return known[name]
@@ -290,6 +331,8 @@ class Registry:
     def create(self, spec: str | Choice, **given: Any) -> Any:
         """An instance of the plug-in; `given` are the arguments that the caller supplies, not the user."""
         choice = self.resolve(spec)
+        if lacking := self.entry(choice.name).lacks:
+            raise UserError(lacking)
         return self.load(choice.name)(**given, **self.entry(choice.name).fixed, **choice.settings)
 
 

@@ -28,7 +28,7 @@ WORKER_SECONDS = 30  # how long a cluster may take to show its first worker
 RETURN_SECONDS = 120.0  # how long a scheduler may take to come back
 LOOK_EVERY = 5.0  # seconds between looks at how many workers there are
 LOST_SECONDS = 60.0  # after which a worker of our own cluster that died while it started does not come any more
-MOST_REPLACED = 20  # such workers in one run; then something keeps them from starting
+MOST_REPLACED = 20  # such workers before one finishes a task
 RESULT_SECONDS = 10.0  # more than a finished task's value takes to arrive
 PAUSE = 0.05
 
@@ -51,6 +51,7 @@ class DaskPool(Pool):
     """The workers of a Dask cluster; each keeps its datasets between tasks."""
 
     takes_scheduler = True
+    quiet = True  # whether workers of our own share the terminal, so that what they print is dropped
 
     def __init__(self, setup: PoolSetup) -> None:
         try:
@@ -79,7 +80,7 @@ class DaskPool(Pool):
         for name in ("distributed", "distributed.client"):  # they tell of lost connections at length; we in one line
             logging.getLogger(name).setLevel(logging.CRITICAL)
         if scheduler is None:
-            self.cluster = own_cluster(setup.jobs)
+            self.cluster = self._start_cluster()
         self.client = connected(Client, self.cluster or scheduler, self.address)
         try:
             self._prepare()
@@ -88,23 +89,21 @@ class DaskPool(Pool):
             self.close()
             raise
 
+    def _start_cluster(self) -> Any:
+        """The cluster of a run that names none."""
+        return own_cluster(self.setup.jobs)
+
     def _prepare(self) -> None:
         """What a new connection needs."""
         self.client.subscribe_topic(self._topic, self._hear)
-        if self.cluster is not None:
+        if self.cluster is not None and self.quiet:
             from bench.execution.dask_worker import Quiet
 
             self.client.register_plugin(Quiet())
 
     def _check(self, cells: Sequence[Cell]) -> None:
         """Whether every worker has the package, the same versions and the datasets; before the first trial."""
-        try:
-            self.client.wait_for_workers(1, timeout=WORKER_SECONDS)
-        except TimeoutError:
-            raise UserError(
-                f"the Dask scheduler {self.address} has no worker; start one with "
-                f"`dask worker {self.address} --nthreads 1`"
-            ) from None
+        self._wait_for_first()
         self._threads = sum(self.client.nthreads().values())
         from bench.execution.dask_worker import worker_obstacle
 
@@ -118,6 +117,15 @@ class DaskPool(Pool):
         for worker, obstacle in answers.items():
             if obstacle:
                 raise UserError(f"the Dask worker {worker} cannot take part: {obstacle}")
+
+    def _wait_for_first(self) -> None:
+        try:
+            self.client.wait_for_workers(1, timeout=WORKER_SECONDS)
+        except TimeoutError:
+            raise UserError(
+                f"the Dask scheduler {self.address} has no worker; start one with "
+                f"`dask worker {self.address} --nthreads 1`"
+            ) from None
 
     @property
     def size(self) -> int:
@@ -184,7 +192,11 @@ class DaskPool(Pool):
             raise _SchedulerLost from error
         if self.cluster is not None:
             self._replace_lost()
-        elif not self._threads:
+        if not self._threads:
+            self._no_worker()
+
+    def _no_worker(self) -> None:
+        if self.cluster is None:
             warn_once(f"the Dask scheduler {self.address} has no worker left; the run goes on when one joins")
 
     def _send(self) -> None:
@@ -228,6 +240,7 @@ class DaskPool(Pool):
                 raise _SchedulerLost from error
             return  # its worker died before it handed the result over: Dask runs it again
         del self._sent[sent]
+        self._replaced = 0
         call.future.set_result(value)
 
     def _lost(self, error: Exception) -> WorkerLost:
@@ -245,14 +258,20 @@ class DaskPool(Pool):
         lost = [name for name, since in self._missing.items() if now - since >= LOST_SECONDS]
         for name in lost:
             del expected[name], self._missing[name]
-        self._replaced += len(lost)
-        if self._replaced > MOST_REPLACED:
-            raise UserError(
-                f"{self._replaced} workers of the local Dask cluster died while they started, most likely out of "
-                "memory; what was finished is kept, run the same command with fewer --jobs to go on"
-            )
+        reason = (
+            "workers of the local Dask cluster died while they started, most likely out of memory; use fewer --jobs"
+        )
+        self._count_replaced(len(lost), reason)
         if lost:
             self.cluster.scale(self.setup.jobs)
+
+    def _count_replaced(self, lost: int, reason: str) -> None:
+        """Something keeps workers from starting if so many of them end before one finishes a task."""
+        self._replaced += lost
+        if self._replaced > MOST_REPLACED:
+            raise UserError(
+                f"{self._replaced} {reason}; what was finished is kept, run the same command again to go on"
+            )
 
     def _take_back(self) -> None:
         """Nothing of what was sent will come; it goes first when there is somebody to send it to."""

@@ -6,7 +6,8 @@ import logging
 import queue
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,13 +16,23 @@ from bench.registry import UserError
 CONNECT_SECONDS = 10
 
 
+@contextmanager
+def own_scheduler() -> Iterator[None]:
+    """Settings of a scheduler that is made for a run.
+
+    Who is to blame for a death is decided by the run, so that Dask need not try three times more first.
+    """
+    import dask
+
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        yield
+
+
 def own_cluster(workers: int) -> Any:
     """A cluster of this machine, for one run."""
-    import dask
     from distributed import LocalCluster
 
-    # Who is to blame for a death is decided by the run, so that Dask need not try three times more first.
-    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+    with own_scheduler():
         return LocalCluster(
             n_workers=workers,
             threads_per_worker=1,

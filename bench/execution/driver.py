@@ -53,12 +53,8 @@ class Driver:
         pool = self.pool()
         dispatcher = Dispatcher(pool, self._call, Task.singles)
         try:
-            while True:
-                dispatcher.fill(lambda: self._next(tasks), AHEAD * pool.size)
-                if dispatcher.idle:
-                    return
-                for task, result in dispatcher.wait():
-                    self._report(task, result, tally)
+            for task, result in dispatcher.each(lambda: self._next(tasks), AHEAD * pool.size):
+                self._report(task, result, tally)
         finally:
             pool.close()
 

@@ -74,6 +74,7 @@ class Clock:
 
     @contextmanager
     def on(self, duty: str) -> Iterator[None]:
+        """Add the time of a `with` block to a duty."""
         start = time.perf_counter()
         try:
             yield
@@ -101,6 +102,7 @@ class Listeners:
         self._beside.append(_Beside(listener, duty, self))
 
     def emit(self, event: Event) -> None:
+        """Tell every listener."""
         for entry in list(self._direct):
             duty, listener, required = entry
             try:

@@ -8,7 +8,6 @@ something to do. What they print is read and dropped, except for the last of it,
 from __future__ import annotations
 
 import atexit
-import multiprocessing
 import os
 import pickle
 import signal
@@ -21,11 +20,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import connection, resource_tracker
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from bench.execution.containment import TaskFailed, WarningFilter, one_line
 from bench.execution.memory import Claims, shown, workers_within
+from bench.execution.nursery import context, start_early
 from bench.execution.pool import Pool, PoolSetup, WorkerLost, overdue
 from bench.execution.worker_process import serve
 from bench.registry import UserError
@@ -35,6 +35,7 @@ KEPT = 2000  # bytes of a worker's output that are remembered
 QUOTED = 200  # characters of it in a reason
 STILLBORN = 3  # workers in a row that may die before they are ready
 AT_ONCE = 65536
+LEAVING = 1.0  # seconds that a dismissed worker may take to end
 
 
 @dataclass
@@ -50,7 +51,7 @@ class _Worker:
     """A process, as the driver sees it."""
 
     number: int
-    process: SpawnProcess
+    process: BaseProcess
     channel: Connection
     output: Connection
     ready: bool = False
@@ -76,7 +77,14 @@ class _Worker:
         lines = self.tail.decode(errors="replace").strip().splitlines()
         return one_line(lines[-1])[-QUOTED:] if lines else ""
 
+    def dismiss(self) -> None:
+        """Let it leave by itself if it has nothing to do."""
+        if self.ready and self.call is None:
+            self.channel.close()
+
     def end(self) -> None:
+        if self.channel.closed:
+            self.process.join(LEAVING)
         self.process.kill()
         self.process.join()
         self.channel.close()
@@ -105,6 +113,10 @@ class LocalPool(Pool):
         self._wakened, self._waker = os.pipe()
         self._pipe = [self._wakened, self._waker]
         self._thread: threading.Thread | None = None
+
+    @classmethod
+    def get_ready(cls) -> None:
+        start_early()
 
     @property
     def size(self) -> int:
@@ -150,6 +162,8 @@ class LocalPool(Pool):
         except Exception as error:
             self._break(UserError(f"the pool of workers cannot go on: {type(error).__name__}: {error}"))
         finally:
+            for worker in self._workers.values():
+                worker.dismiss()
             for worker in list(self._workers.values()):
                 self._part_with(worker)
 
@@ -157,12 +171,14 @@ class LocalPool(Pool):
         """As many as there is work for; those that are still starting count."""
         free = sum(worker.call is None for worker in self._workers.values())
         for _ in range(min(len(self._waiting) - free, self._size - len(self._workers))):
-            context = multiprocessing.get_context("spawn")  # a fork of a process with threads of torch or MLflow hangs
-            here, there = context.Pipe()
-            output, printed = context.Pipe(duplex=False)
+            made = context()
+            here, there = made.Pipe()
+            output, printed = made.Pipe(duplex=False)
             self._started += 1
-            process = context.Process(
-                target=serve, args=(there, printed, self._claims is not None), name=f"worker {self._started}"
+            process = made.Process(
+                target=serve,
+                args=(there, printed, dict(os.environ), self._claims is not None),
+                name=f"worker {self._started}",
             )
             self._workers[self._started] = _Worker(self._started, process, here, output)
             process.start()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 from bench.execution.worker import WorkerSettings
@@ -15,6 +16,7 @@ from bench.registry import Registry
 EXECUTORS = Registry("executor", "augbench.executors", "bench.execution.pool:Pool")
 EXECUTORS.add("local", "bench.execution.local:LocalPool", "worker processes of this machine")
 EXECUTORS.add("dask", "bench.execution.dask_cluster:DaskPool", "a Dask cluster: one that is there, or one of its own")
+EXECUTORS.add("slurm", "bench.execution.slurm:SlurmPool", "jobs of a Slurm cluster, started for the run")
 EXECUTORS.add(
     "serial", "bench.execution.serial:SerialPool", "this process, unprotected: for a debugger, and to see all output"
 )
@@ -40,6 +42,8 @@ class PoolSetup:
     scheduler: str | None = None  # address of a cluster that is there already
     timeout: float | None = None  # seconds that a trial may take
     cells: Sequence[Cell] = ()  # what will be asked of the workers, so that they can be checked
+    folder: Path = Path()  # the workspace, for logs
+    cluster: Mapping[str, str] = field(default_factory=dict)  # of --cluster: how its jobs are started
 
 
 class Pool(ABC):
@@ -52,9 +56,20 @@ class Pool(ABC):
     shares_memory: ClassVar[bool] = False  # whether its workers live on this machine, within --memory
     takes_scheduler: ClassVar[bool] = False
     takes_timeout: ClassVar[bool] = True
+    takes_cluster: ClassVar[bool] = False  # whether --cluster says how its workers are started
+
+    @classmethod
+    def check_cluster(cls, options: Mapping[str, str]) -> None:
+        """Raise `UserError` if `--cluster` cannot be so; most executors have no such options."""
+        return
 
     @abstractmethod
     def __init__(self, setup: PoolSetup) -> None: ...
+
+    @classmethod
+    def get_ready(cls) -> None:
+        """Begin, beside this process, what takes long: trials will most likely run soon. Most have nothing to do."""
+        return
 
     @property
     @abstractmethod

@@ -12,10 +12,12 @@ from bench.datasets.paths import data_root
 from bench.plan.cells import Cell
 from bench.plan.grids import Grid
 from bench.plan.identity import DEFAULT_ENGINE
+from bench.plan.sharding import Shard
 from bench.registry import UserError
 
 if TYPE_CHECKING:
     from bench.execution.pool import Pool, PoolSetup
+    from bench.execution.precision import Precision
     from bench.execution.worker import WorkerSettings
 
 
@@ -39,13 +41,15 @@ class RunRequest:
     memory: str | None = None
     trial_timeout: float | None = None
     pooled: bool = False
+    shard: str | None = None
+    cluster: Sequence[str] = ()  # key=value, for an executor that starts jobs of a cluster
+    precision: Precision | None = None  # go on adding label draws until differences are as precise as this
 
     def check(self) -> None:
         """What can be said of it without looking at the machine."""
         from bench.execution.memory import parse_memory
 
-        if self.jobs is not None and self.jobs < 1:
-            raise UserError(f"--jobs {self.jobs} is not a number of processes; give 1 or more")
+        check_workers(self.jobs, self.trial_timeout)
         kind = self.pool_kind
         if self.memory and not kind.shares_memory:
             raise UserError(
@@ -64,8 +68,16 @@ class RunRequest:
             raise UserError(
                 f"--jobs {self.jobs}: a cluster has as many workers as it has; leave --jobs or --scheduler out"
             )
-        if self.trial_timeout is not None and not self.trial_timeout > 0:
-            raise UserError(f"--trial-timeout {self.trial_timeout:g} leaves no time; give seconds above 0")
+        if self.cluster and not kind.takes_cluster:
+            raise UserError(f"--cluster {','.join(self.cluster)} is for jobs of a cluster; add --executor slurm")
+        kind.check_cluster(self.cluster_options)
+        if self.shard is not None:
+            Shard.parse(self.shard)
+            if self.precision is not None:
+                raise UserError(
+                    f"--shard {self.shard}: a part of the trials cannot tell how precise all of them are; leave out "
+                    "--precision, merge the ledgers, and run it on the whole"
+                )
         if self.trial_timeout is not None and not kind.takes_timeout:
             raise UserError(
                 f"--trial-timeout {self.trial_timeout:g}: the executor {self.executor} cannot end a trial; "
@@ -80,11 +92,21 @@ class RunRequest:
         return EXECUTORS.load(self.executor)
 
     @property
+    def cluster_options(self) -> dict[str, str]:
+        """What `--cluster` says, by name."""
+        options: dict[str, str] = {}
+        for item in self.cluster:
+            name, equals, value = (part.strip() for part in item.partition("="))
+            if not name or not equals or not value or name in options:
+                raise UserError(
+                    f"--cluster {item} is not one key=value; write --cluster partition=gpu,walltime=02:00:00"
+                )
+            options[name] = value
+        return options
+
+    @property
     def processes(self) -> int:
-        """One per core unless the user says otherwise."""
-        return self.jobs or len(
-            os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-        )
+        return processes(self.jobs)
 
     @property
     def data_root(self) -> Path:
@@ -99,6 +121,28 @@ class RunRequest:
         return WorkerSettings(None if self.scheduler else str(self.data_root), self.engine, self.device, memory)
 
     def pool_setup(self, settings: WorkerSettings, cells: Sequence[Cell]) -> PoolSetup:
+        """What a pool needs to know to start its workers."""
         from bench.execution.pool import PoolSetup
 
-        return PoolSetup(settings, self.processes, self.scheduler, self.trial_timeout, cells)
+        return PoolSetup(
+            settings,
+            self.processes,
+            self.scheduler,
+            self.trial_timeout,
+            cells,
+            folder=self.workspace,
+            cluster=self.cluster_options,
+        )
+
+
+def check_workers(jobs: int | None, trial_timeout: float | None) -> None:
+    """Whether there can be so many worker processes, with this limit."""
+    if jobs is not None and jobs < 1:
+        raise UserError(f"--jobs {jobs} is not a number of processes; give 1 or more")
+    if trial_timeout is not None and not trial_timeout > 0:
+        raise UserError(f"--trial-timeout {trial_timeout:g} leaves no time; give seconds above 0")
+
+
+def processes(jobs: int | None) -> int:
+    """One per core unless the user says otherwise."""
+    return jobs or len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1))

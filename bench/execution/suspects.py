@@ -8,7 +8,7 @@ else is left to do. Only what dies alone twice is a failure.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -62,6 +62,14 @@ class Dispatcher(Generic[W]):
             one = self._suspects.popleft()
             one.alone = True
             self._send(one)
+
+    def each(self, more: Callable[[], W | None], most: int) -> Iterator[tuple[W, Any]]:
+        """All the work there is, each piece with its result or its `Failure` as it is finished."""
+        while True:
+            self.fill(more, most)
+            if self.idle:
+                return
+            yield from self.wait()
 
     def forget(self, unwanted: Callable[[W], bool]) -> None:
         """Drop suspects that nobody waits for any more."""

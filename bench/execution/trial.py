@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -16,8 +16,10 @@ from torch_geometric.data import Data
 from augmenters import AUGMENTERS
 from augmenters.base import SharedParts
 from bench.datasets import load_dataset
+from bench.datasets.base import GraphSet
 from bench.execution.memory import room_for
 from bench.learning.augmentation import Stopwatch
+from bench.learning.held_out import HeldOut, HeldOutParts, predicted_classes
 from bench.learning.isolation import own_copy
 from bench.learning.learner import create_learner, predictions
 from bench.learning.problem import Engine, Predictor, Problem
@@ -25,7 +27,7 @@ from bench.plan.cells import Cell, Trial
 from bench.plan.identity import NO_ENGINE
 from bench.protocol.budgets import labelled_graphs
 from bench.protocol.features import Featuriser
-from bench.protocol.metrics import Scores, scores
+from bench.protocol.metrics import Scores, is_recorded_anyway, metric_value, scores
 from bench.protocol.seeds import TrialSeeds
 from bench.protocol.splits import Splits, check_splits, load_splits
 from bench.registry import UserError
@@ -42,6 +44,8 @@ class TrialRunner:
     device: str = "cpu"
     memory: int | None = None  # bytes that trials may take, together with those of other workers
     _splits: dict[tuple[str, str], Splits] = field(default_factory=dict)
+    _featurisers: dict[Hashable, Featuriser] = field(default_factory=dict)
+    _held_out: HeldOutParts = field(default_factory=HeldOutParts)
     _shared: tuple[Any, SharedParts] = field(default_factory=lambda: ((), SharedParts()))
 
     def run(self, jobs: Iterable[tuple[Cell, Trial]]) -> list[TrialRecord]:
@@ -69,7 +73,7 @@ class TrialRunner:
         with room_for(problem, self.memory, engine.name):
             fitted = learner.fit(problem)
         watch = Stopwatch()
-        scored = evaluate(fitted.predictor, test, problem.num_classes)
+        scored = evaluate(fitted.predictor, test, problem.num_classes, cell.metric)
         watch.lap("evaluate")
         return TrialRecord(
             cell.key,
@@ -86,17 +90,18 @@ class TrialRunner:
             curve=[[epoch, float(f"{loss:.5g}")] for epoch, loss in fitted.curve],
         )
 
-    def problem(self, cell: Cell, trial: Trial) -> tuple[Problem, list[Data]]:
+    def problem(self, cell: Cell, trial: Trial) -> tuple[Problem, HeldOut]:
         """The trial as a learner sees it, with graphs of its own, and, apart from it, the test graphs."""
         data = load_dataset(cell.dataset, self.data_root)
         self._check_data(cell, data.fingerprint)
         splits = self._splits_of(cell, data.labels)
         fold, seeds = splits.development(trial.fold), TrialSeeds(cell.dataset, cell.splits, trial.fold, trial.repeat)
-        featurise = Featuriser.fit(cell.features, [data.graphs[i] for i in fold.train])
+        where = (cell.dataset, data.fingerprint, cell.features, cell.splits, trial.fold)
+        featurise = self._featuriser(where, cell.features, data, fold.train)
         chosen = labelled_graphs(data.labels, fold.train, cell.k, seeds)
         validation = fold.validation if cell.training.select == "best-val" else ()
         backbone, readout = cell.part_label("backbone"), cell.part_label("readout")
-        where = (cell.dataset, cell.features, cell.splits, cell.k, cell.training, trial, cell.learner.label)
+        owner = (cell.dataset, cell.features, cell.splits, cell.k, cell.training, trial, cell.learner.label)
         problem = Problem(
             graphs=[own_copy(featurise(data.graphs[i])) for i in chosen],
             num_classes=data.num_classes,
@@ -111,9 +116,15 @@ class TrialRunner:
             readout=cell.readout,
             validation=[own_copy(featurise(data.graphs[i])) for i in validation],
             device=self.device,
-            shared=self._shared_parts(where),
+            shared=self._shared_parts(owner),
         )
-        return problem, [featurise(data.graphs[i]) for i in splits.test(trial.fold)]
+        return problem, self._held_out.fetch(where, lambda: held_out(data, featurise, splits.test(trial.fold)))
+
+    def _featuriser(self, where: Hashable, kind: str, data: GraphSet, train: np.ndarray) -> Featuriser:
+        """Fitted on a fold's training graphs once per process."""
+        if where not in self._featurisers:
+            self._featurisers[where] = Featuriser.fit(kind, [data.graphs[i] for i in train])
+        return self._featurisers[where]
 
     def _check_data(self, cell: Cell, found: str) -> None:
         """A worker elsewhere may have another version of a dataset under the same name."""
@@ -138,10 +149,19 @@ class TrialRunner:
         return self._shared[1]
 
 
-def evaluate(predictor: Predictor, graphs: Sequence[Data], num_classes: int) -> Scores:
-    """Every score on graphs that the training never saw."""
-    truth = torch.cat([graph.y for graph in graphs]).numpy()
-    return scores(truth, predictions(predictor, graphs, num_classes).argmax(dim=1).numpy(), num_classes)
+def held_out(data: GraphSet, featurise: Featuriser, test: np.ndarray) -> HeldOut:
+    """The test part of a fold; each graph is made when it is asked for."""
+    return HeldOut(lambda place: featurise(data.graphs[int(test[place])]), data.labels[test])
+
+
+def evaluate(predictor: Predictor, graphs: Sequence[Data], num_classes: int, metric: str | None = None) -> Scores:
+    """Every score on graphs that the training never saw; `metric` is what the cell is judged by, if not accuracy."""
+    truth = graphs.truth if isinstance(graphs, HeldOut) else torch.cat([graph.y for graph in graphs]).numpy()
+    if metric is None or is_recorded_anyway(metric):
+        return scores(truth, predicted_classes(predictor, graphs, num_classes), num_classes)
+    rows = predictions(predictor, graphs, num_classes)
+    judged = metric_value(metric, truth, rows.double().numpy())
+    return {**scores(truth, rows.argmax(dim=1).numpy(), num_classes), "scores": {metric: judged}}
 
 
 def _one_line(error: Exception) -> str:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.datasets import cheap_info
-from bench.execution.worker import Task, WorkerSettings, run_task
+from bench.execution.pool import Pool
+from bench.execution.suspects import Dispatcher, Failure
+from bench.execution.worker import Task, WorkerSettings, failed_record, run_task
 from bench.plan.cells import Cell, Trial
 from bench.plan.identity import DEFAULT_ENGINE, NO_ENGINE
 from bench.plan.staleness import Here
@@ -16,6 +18,8 @@ from bench.registry import UserError
 from bench.results.ledger import LedgerState
 from bench.results.records import RESULT, TrialRecord
 from bench.results.workspace import records_at
+
+Finished = tuple[Cell, Trial, TrialRecord]
 
 
 @dataclass(frozen=True)
@@ -55,13 +59,13 @@ class Check:
 class Candidates:
     """Trials that can be run again here, and how many cannot."""
 
-    trials: list[tuple[Cell, Trial, TrialRecord]]
+    trials: list[Finished]
     stale: int
 
     @classmethod
     def of(cls, path: Path, root: Path) -> Candidates:
         state = LedgerState.of(records_at(path))
-        fit: list[tuple[Cell, Trial, TrialRecord]] = []
+        fit: list[Finished] = []
         stale, here = 0, Here(root)
         for key in sorted(state.cells):
             done = sorted(state.done(key))
@@ -75,7 +79,7 @@ class Candidates:
             raise UserError(f"no trial of {path} can be run again: {reason}; `bench status` shows what there is")
         return cls(fit, stale)
 
-    def sample(self, number: int, seed: int) -> list[tuple[Cell, Trial, TrialRecord]]:
+    def sample(self, number: int, seed: int) -> list[Finished]:
         """That many of them at random, fewer when there are not as many; the same ones for the same seed."""
         return random.Random(seed).sample(self.trials, min(number, len(self.trials)))
 
@@ -88,15 +92,20 @@ def _present(dataset: str, root: Path) -> bool:
 
 
 def verify(
-    chosen: Sequence[tuple[Cell, Trial, TrialRecord]], root: Path, device: str, tell: Callable[[Check], None]
+    chosen: Sequence[Finished], pool: Pool, root: Path, device: str, tell: Callable[[Check], None]
 ) -> list[Check]:
-    """Run the chosen trials again in this process."""
-    checks = []
-    for cell, trial, recorded in chosen:
+    """Run the chosen trials again, as contained as in a run; `tell` hears of each when it is finished."""
+
+    def call(one: Finished) -> tuple[object, ...]:
+        cell, trial, _ = one
         engine = str(cell.versions["engine"])
         # A learner without a network asks for none, so any worker will do.
         settings = WorkerSettings(str(root), DEFAULT_ENGINE if engine == NO_ENGINE else engine, device)
-        again = run_task(settings, Task(((cell, trial),)).to_json())[0]
+        return run_task, settings, Task(((cell, trial),)).to_json()
+
+    checks, left = [], iter(chosen)
+    for (cell, trial, recorded), result in Dispatcher(pool, call).each(lambda: next(left, None), pool.size):
+        again = failed_record((cell, trial), result.reason) if isinstance(result, Failure) else result[0]
         checks.append(Check(cell, trial, recorded, again))
         tell(checks[-1])
     return checks

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import pickle
 import threading
+from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -13,11 +14,13 @@ from bench.execution.containment import Report, TaskFailed, contained, ending, f
 from bench.execution.memory import join_claims
 
 
-def serve(channel: Connection, output: Connection, shared_memory: bool) -> None:
+def serve(channel: Connection, output: Connection, environment: Mapping[str, str], shared_memory: bool) -> None:
     """Work until the driver is gone. Messages are pairs: ready, begin, claim, release, warning, done, failed."""
     for stream in (1, 2):  # what a method prints is the driver's to read, not the terminal's
         os.dup2(output.fileno(), stream)
     output.close()
+    os.environ.clear()  # its parent, which may be a fork server, has that of its own start
+    os.environ.update(environment)
     _end_with_driver()
     sending = threading.Lock()
 

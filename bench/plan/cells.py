@@ -17,7 +17,7 @@ TUNED_ON = {  # what the settings of a tuned cell were chosen on
     "nested": "settings chosen for each fold on its own training and validation graphs",
     "pooled": "settings chosen on all folds together: other folds' parts contain this fold's test graphs",
 }
-_TUNED_ONLY = ("tuned_from", "tuned_how", "by_fold")
+_SELDOM = ("tuned_from", "tuned_how", "by_fold", "metric")  # left out where they say nothing, also from the key
 
 
 @dataclass(frozen=True, order=True)
@@ -48,6 +48,7 @@ class Cell:
     tuned: bool = False
     tuned_from: Mapping[str, str] | None = None  # labels before tuning of what names its row
     tuned_how: str | None = None  # a key of TUNED_ON
+    metric: str | None = None  # what it is judged by, where that is not accuracy
     by_fold: Mapping[str, Mapping[str, Any]] | None = None  # of a nested one: what each fold changes, see `at`
 
     def __post_init__(self) -> None:
@@ -93,7 +94,7 @@ class Cell:
             facts[part] = None if facts[part] is None else _plain(facts[part])
         facts["training"] = asdict(self.training)
         facts["versions"] = dict(self.versions)
-        for name in _TUNED_ONLY:  # keys of cells that were not tuned know nothing of it
+        for name in _SELDOM:
             if facts[name] is None:
                 del facts[name]
         return facts
@@ -101,7 +102,7 @@ class Cell:
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Cell:
         """The cell that `to_json` wrote; other keys of a ledger line are passed over."""
-        tuning = {"tuned": facts.get("tuned", False), **{name: facts.get(name) for name in _TUNED_ONLY}}
+        tuning = {"tuned": facts.get("tuned", False), **{name: facts.get(name) for name in _SELDOM}}
         known = {field.name: facts[field.name] for field in fields(cls) if field.name not in tuning} | tuning
         for part in PARTS:
             known[part] = None if known[part] is None else Choice(**known[part])

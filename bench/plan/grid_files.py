@@ -1,14 +1,17 @@
 """A user's own grid: a TOML file with the words of the command line, checked before anything runs.
 
-Top-level axes give a product; `[[block]]` tables give several, each with axes of its own over the shared ones.
+Top-level axes give a product; `[[block]]` tables give several, each with axes of its own over the shared ones. A block
+may have `presets`, `features` and `training = { select = ["last", "best-val"] }` as axes too.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +21,19 @@ from bench.learning import LEARNERS
 from bench.plan.grids import Grid, product
 from bench.plan.plugin_cache import Resolver
 from bench.protocol.features import FEATURES
+from bench.protocol.registries import METRICS
 from bench.protocol.training import Training, preset
 from bench.registry import UserError, show, unknown
 from models import BACKBONES, READOUTS
+from tables.layouts import Layout
 from tables.specs import Coordinate
 
 AXES = {"datasets": str, "augmenters": str, "k": int, "backbones": str, "readouts": str, "learners": str}
+VARIED = {"presets": str, "features": str, "training": dict}  # of a block, beside its axes
 LARGEST_FILE = 2**24  # bytes
 MOST_CELLS = 1_000_000
-SINGLE = {"name": str, "features": str, "splits": str, "folds": int, "repeats": int, "preset": str}
+OWN_TABLES = {"block": list, "training": dict, "space": dict, "set": dict, "labels": dict, "table": dict}
+SINGLE = {"name": str, "features": str, "splits": str, "metric": str, "folds": int, "repeats": int, "preset": str}
 
 
 def read_grid(path: Path, data_root: Path) -> Grid:
@@ -62,35 +69,106 @@ class _Reader:
             "name": _check_name,
             "preset": preset,
             "features": _check_features,
+            "metric": lambda value: value == "auto" or METRICS.resolve(value),
             "folds": lambda value: Grid("check", (), folds=value),
             "repeats": lambda value: Grid("check", (), repeats=value),
         }
 
     def grid(self, raw: Mapping[str, Any]) -> Grid:
         blocks, training = raw.get("block", []), raw.get("training", {})
+        tables = {key: self.table(raw.get(key, {}), key) for key in ("set", "labels", "table")}
         if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
             raise self.error("must be written as [[block]] tables", "block")
         if not isinstance(training, dict):
             raise self.error("must be a [training] table", "training")
-        top = {key: value for key, value in raw.items() if key not in ("block", "training", "space")}
-        self.check_keys(top, {**AXES, **SINGLE, "training": dict, "block": list, "space": dict})
+        top = {key: value for key, value in raw.items() if key not in OWN_TABLES}
+        self.check_keys(top, {**AXES, **SINGLE, **OWN_TABLES})
         single = {key: self.value(key, top[key], SINGLE[key]) for key in SINGLE if key in top}
         shared = {key: self.axis(key, top[key]) for key in AXES if key in top}
         cells: list[Coordinate] = []
         for number, block in enumerate(blocks or [{}]):
-            self.check_keys(block, AXES, number)
-            axes = {**shared, **{key: self.axis(key, value, number) for key, value in block.items()}}
+            self.check_keys(block, {**AXES, **VARIED}, number)
+            own = {key: value for key, value in block.items() if key in AXES}
+            axes = {**shared, **{key: self.axis(key, value, number) for key, value in own.items()}}
+            varied = self.varied(block, number)
             if "datasets" not in axes:
                 raise UserError(f'{self.path}: no datasets; add a line such as datasets = ["PROTEINS"]')
-            if len(cells) + math.prod(len(values) for values in axes.values()) > MOST_CELLS:
+            if len(cells) + math.prod(len(values) for values in (*axes.values(), *varied.values())) > MOST_CELLS:
                 raise UserError(f"{self.path}: the axes give more than {MOST_CELLS} cells; name fewer values")
-            cells.extend(product(**axes))
+            choices = [tuple(sorted(zip(varied, one, strict=True))) for one in itertools.product(*varied.values())]
+            cells.extend(replace(cell, where=where) for where in choices for cell in product(**axes))
         self.check_training(training)
         self.resolver.save()
         name = single.pop("name", self.path.stem)
         _check_name(name)
         space = self.space(raw.get("space", {}))
-        return Grid(name, tuple(dict.fromkeys(cells)), training=training, space=space, **single)
+        made = Grid(name, tuple(dict.fromkeys(cells)), training=training, space=space, **single)
+        made = replace(made, labels=self.labels(tables["labels"]), layout=self.layout(tables["table"], name))
+        return self.changed(made, self.space(tables["set"]))
+
+    def varied(self, block: Mapping[str, Any], number: int) -> dict[str, list[str]]:
+        """Presets, features and settings of the training that a block varies, by the names that a cell has them by."""
+        found = {}
+        for key, name in (("presets", "preset"), ("features", "features")):
+            if key in block:
+                found[name] = [self.value(name, item, str, number) for item in self.listed(block[key], key, number)]
+        training = block.get("training", {})
+        if not isinstance(training, dict):
+            raise self.error("must be a table, such as { select = ['last', 'best-val'] }", "training", block=number)
+        for name, value in training.items():
+            values = self.listed(value, "training", number)
+            for item in values:
+                self.check_training({name: item})
+            found[name] = [show(item) for item in values]
+        return found
+
+    def listed(self, value: Any, key: str, number: int) -> list[Any]:
+        values = value if isinstance(value, list) else [value]
+        if not values:
+            raise self.error("is empty; give one value or more", key, block=number)
+        return values
+
+    def table(self, value: Any, key: str) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise self.error(f"must be a [{key}] table", key)
+        return value
+
+    def labels(self, table: Mapping[str, Any]) -> dict[str, str]:
+        for key, value in table.items():
+            if type(value) is not str or not value.strip():
+                raise self.error(f"a label is text in quotes, not {value!r}; quote a name that has a dot", key)
+        return dict(table)
+
+    def layout(self, table: Mapping[str, Any], name: str) -> Layout | None:
+        """The [table] that the grid fills."""
+        if not table:
+            return None
+        self.check_keys(table, {"rows": list, "columns": list, "caption": str, "name": str})
+        axes = {}
+        for key in ("rows", "columns"):
+            value = table.get(key, list(getattr(Layout(), key)))
+            names = value if isinstance(value, list) else [value]
+            if not all(type(one) is str for one in names):
+                raise self.error("takes properties in quotes, such as augmenter.eps", key)
+            axes[key] = tuple(part.strip() for one in names for part in one.split(","))
+        caption = self.value("caption", table.get("caption", ""), str)
+        title = re.sub(r"[^\w.-]+", "-", self.value("name", table.get("name", name), str))
+        try:
+            return Layout(axes["rows"], axes["columns"], title, caption)
+        except UserError as error:
+            raise self.error(str(error), "table") from error
+
+    def changed(self, grid: Grid, settings: Mapping[str, str]) -> Grid:
+        """The grid with what its [set] table says."""
+        from bench.plan.changes import Changes, changed_grid
+
+        if not settings:
+            return grid
+        try:
+            values = {name: tuple(text.split("|")) for name, text in settings.items()}
+            return changed_grid(grid, Changes(values))
+        except UserError as error:
+            raise self.error(str(error), "set") from error
 
     def space(self, table: Any, owner: str = "") -> dict[str, str]:
         """The [space] table in the words of `bench tune --space`; `gcn.layers = 4` is a table in a table to TOML."""

@@ -11,9 +11,11 @@ from typing import Any
 from bench.datasets.paths import data_root
 from bench.learning import LEARNERS
 from bench.plan.plugin_cache import Resolver
+from bench.protocol.training import Training, preset
 from bench.registry import UserError, unknown
+from tables.layouts import Layout
 from tables.own_specs import EVERY_NAME, needed
-from tables.specs import LONG_NAMES, Coordinate
+from tables.specs import LONG_NAMES, NAMES, Coordinate
 
 FOLDS, REPEATS = 10, 3
 NETWORK = "gnn"  # the learner where none is named
@@ -25,6 +27,7 @@ AXES = {  # of a grid, and the part of a coordinate that each varies
     "readouts": "readout",
     "learners": "learner",
 }
+STUDY = Path(__file__).with_name("studies") / "readings.toml"
 QUICK_METHODS = (
     "none",
     "duplicate",
@@ -52,8 +55,18 @@ class Grid:
     preset: str = "standard"
     features: str = "auto"
     splits: str = "auto"
+    metric: str = "auto"
     training: Mapping[str, Any] = field(default_factory=dict)
     space: Mapping[str, str] = field(default_factory=dict)  # what `bench tune` searches otherwise than declared
+    labels: Mapping[str, str] = field(default_factory=dict)  # what methods, models and datasets are called in tables
+    layout: Layout | None = None  # the table that the grid is to fill, where it says so
+
+    def settled(self, at: Coordinate) -> tuple[Training, str]:
+        """The training and the features of one of its cells, which may have others than the grid."""
+        words = dict(at.where)
+        features = words.pop("features", self.features)
+        chosen = preset(words.pop("preset", self.preset)).with_settings(self.training)
+        return chosen.with_settings(words) if words else chosen, features
 
     def __post_init__(self) -> None:
         if not 1 <= self.folds <= FOLDS:
@@ -107,13 +120,17 @@ def named_grid(name: str, data: Path | None = None) -> Grid:
         return quick()
     if name == "augmenters":
         return augmenters()
+    if name == STUDY.stem:
+        from bench.plan.grid_files import read_grid
+
+        return read_grid(STUDY, data_root(data))
     if name in (*EVERY_NAME, "full"):
-        return Grid(name, needed(name))
+        return Grid(name, needed(name), preset="paper" if name in (*NAMES, "full") else "standard")
     if name.endswith(".toml") or Path(name).is_file():
         from bench.plan.grid_files import read_grid
 
         return read_grid(Path(name), data_root(data))
-    raise unknown("grid", name, ("quick", "augmenters", "full", *EVERY_NAME))
+    raise unknown("grid", name, ("quick", "augmenters", "full", STUDY.stem, *EVERY_NAME))
 
 
 def narrowed(grid: Grid, axes: Mapping[str, Sequence[Any]]) -> Grid:

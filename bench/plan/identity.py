@@ -14,6 +14,7 @@ from augmenters import AUGMENTERS
 from augmenters.composition import part_names
 from bench.learning import LEARNERS
 from bench.plan.cells import Cell
+from bench.protocol.registries import METRICS
 from bench.registry import Registry, UserError
 from bench.sources import imported_rooms, module_hash
 from models import BACKBONES, READOUTS
@@ -57,7 +58,7 @@ def plugin_version(registry: Registry, name: str) -> int | str:
         return "+".join(f"{part}={plugin_version(registry, part)}" for part in parts)
     entry = registry.entry(name)
     if entry.origin == "built in" and isinstance(entry.target, str):
-        return entry.version
+        return entry.version if entry.needs is None else f"{entry.version}+{minor_version(entry.needs.package)}"
     module = entry.target.partition(":")[0] if isinstance(entry.target, str) else entry.target.__module__
     code = module_hash(module)
     if code is None:
@@ -116,6 +117,8 @@ def stale_parts(cell: Cell) -> dict[str, tuple[Any, Any]]:
     parts = {part: None if (choice := getattr(cell, part)) is None else choice.name for part in REGISTRIES}
     try:
         now = current_versions(parts, str(then.get("engine", "")), str(then.get("device", "cpu")))
+        if cell.metric is not None:
+            now["metric"] = plugin_version(METRICS, cell.metric.partition(":")[0])
     except UserError:  # a plug-in of the time is not installed here
         return {"plug-ins": (", ".join(filter(None, parts.values())), "not all installed")}
     return {part: (then.get(part), value) for part, value in now.items() if then.get(part) != value}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,11 +14,13 @@ from bench.datasets.fingerprints import fingerprint
 from bench.learning import LEARNERS
 from bench.plan.cells import PARTS, Cell, Trial
 from bench.plan.grids import Grid
-from bench.plan.identity import DEFAULT_ENGINE, NO_ENGINE, REGISTRIES, current_versions, device_kind
+from bench.plan.identity import DEFAULT_ENGINE, NO_ENGINE, REGISTRIES, current_versions, device_kind, plugin_version
 from bench.plan.plugin_cache import Resolver
+from bench.plan.sharding import Shard
 from bench.protocol.features import resolve_features
-from bench.protocol.splits import resolve_splits, splits_fingerprint
-from bench.protocol.training import Training, preset
+from bench.protocol.registries import METRICS, USUAL_METRIC
+from bench.protocol.splits import count_folds, resolve_splits, splits_fingerprint
+from bench.protocol.training import Training, featureless, left_to_reference
 from bench.registry import UserError
 from models import BACKBONES, READOUTS
 from tables.specs import Coordinate
@@ -47,6 +50,7 @@ class Plan:
     cells: tuple[Cell, ...]
     skipped: tuple[Skipped, ...]
     handed_over: Mapping[str, str] = field(default_factory=dict)  # keys that the reference engine runs, and why
+    shard: Shard | None = None  # the part of it that this machine runs
 
     @property
     def trials(self) -> list[Trial]:
@@ -56,19 +60,33 @@ class Plan:
     @property
     def size(self) -> int:
         """The number of trials of all cells together."""
-        return len(self.cells) * self.grid.folds * self.grid.repeats
+        return len(self.cells) * self.grid.folds * self.grid.repeats if self.shard is None else len(self._part)
+
+    @cached_property
+    def _part(self) -> frozenset[tuple[str, Trial]]:
+        assert self.shard is not None
+        return self.shard.of(self.cells, self.trials)
+
+    def includes(self, cell: Cell, trial: Trial) -> bool:
+        """Whether a trial is in the part that this machine runs."""
+        return self.shard is None or (cell.key, trial) in self._part
 
     def pending(self, state: Measured, retry: bool = True) -> list[tuple[Cell, Trial]]:
         """What the ledger does not hold yet; failed trials count as missing unless they are to be left."""
         settled = {
             cell.key: state.done(cell.key) | (set() if retry else set(state.failed(cell.key))) for cell in self.cells
         }
-        return [(cell, trial) for trial in self.trials for cell in self.cells if trial not in settled[cell.key]]
+        return [
+            (cell, trial)
+            for trial in self.trials
+            for cell in self.cells
+            if trial not in settled[cell.key] and self.includes(cell, trial)
+        ]
 
     def done(self, state: Measured) -> int:
         """How many of the trials the ledger holds."""
         wanted = set(self.trials)
-        return sum(len(state.done(cell.key) & wanted) for cell in self.cells)
+        return sum(self.includes(cell, trial) for cell in self.cells for trial in state.done(cell.key) & wanted)
 
 
 @dataclass(frozen=True)
@@ -80,6 +98,8 @@ class _Place:
     splits: str
     fingerprint: str
     folds: str  # fingerprint of the splits
+    count: int  # of folds
+    metric: str
 
 
 @dataclass
@@ -91,34 +111,50 @@ class Planner:
     device: str = "cpu"
     resolver: Resolver = field(default_factory=Resolver)
     _present: dict[str, bool] = field(default_factory=dict)
-    _places: dict[tuple[str, str, str], _Place] = field(default_factory=dict)
+    _places: dict[tuple[str, ...], _Place] = field(default_factory=dict)
 
     def plan(self, grid: Grid, skip_unavailable: bool = False) -> Plan:
         """Every cell of the grid that can run; an impossible one stops everything unless it may be skipped."""
-        training = preset(grid.preset).with_settings(grid.training)
         cells: dict[str, Cell] = {}
         skipped: list[Skipped] = []
         slow: dict[str, str] = {}
         for coordinate in grid.cells:
             reason = self.obstacle(coordinate)
             if reason is None:
-                cell = self.cell(coordinate, training, grid.features, grid.splits)
+                own, features = grid.settled(coordinate)
+                cell = self.cell(coordinate, own, features, grid.splits, grid.metric)
                 cells[cell.key] = cell
                 if cell.versions["engine"] not in (self.engine, NO_ENGINE):
-                    slow[cell.key] = self.not_fast(coordinate, training) or ""
+                    slow[cell.key] = self.not_fast(coordinate, own) or ""
             elif skip_unavailable:
                 skipped.append(Skipped(coordinate, reason))
             else:
                 raise UserError(f"{reason}; or add --skip-unavailable to run the rest without it")
         self.resolver.save()
+        grid = replace(grid, folds=min(grid.folds, self._common_folds(grid)))
         if not cells:
             raise UserError(f"no cell of the grid {grid.name} can run: {skipped[0].reason}")
         return Plan(grid, tuple(cells.values()), tuple(skipped), slow)
+
+    def _common_folds(self, grid: Grid) -> int:
+        """How many folds the datasets of a grid have; a plan takes the same ones of each."""
+        counts = {place.label: place.count for place in self._places.values()}
+        fewest = min(counts.values(), default=grid.folds)
+        other = next((name for name, count in counts.items() if min(count, grid.folds) != fewest), None)
+        if fewest < grid.folds and other is not None:
+            first = next(name for name, count in counts.items() if count == fewest)
+            raise UserError(
+                f"{first} has {fewest} {'fold' if fewest == 1 else 'folds'} and {other} has {counts[other]}; "
+                f"run them apart (each in the same workspace), or give --folds {fewest}"
+            )
+        return fewest
 
     def obstacle(self, at: Coordinate) -> str | None:
         """Why a cell cannot run here, if it cannot."""
         learner = self.resolver.resolve(LEARNERS, at.learner)
         augmenter = self.resolver.resolve(AUGMENTERS, at.augmenter).choice.name
+        if lacking := AUGMENTERS.entry(augmenter).lacks:
+            return lacking
         network = learner.flags["network"]
         backbone = self.resolver.resolve(BACKBONES, at.backbone).choice.name if network else None
         readout = self.resolver.resolve(READOUTS, at.readout).choice.name if network else None
@@ -139,9 +175,13 @@ class Planner:
         """Whether the learner is built from a backbone and a readout."""
         return self.resolver.resolve(LEARNERS, at.learner).flags["network"]
 
-    def cell(self, at: Coordinate, training: Training, features: str = "auto", splits: str = "auto") -> Cell:
+    def cell(
+        self, at: Coordinate, training: Training, features: str = "auto", splits: str = "auto", metric: str = "auto"
+    ) -> Cell:
         """A coordinate with every setting resolved."""
-        place = self._place(at.dataset, features, splits)
+        place = self._place(at.dataset, features, splits, featureless(training.preset))
+        judged = METRICS.resolve(place.metric if metric == "auto" else metric).label
+        judged_version = {} if judged == USUAL_METRIC else {"metric": plugin_version(METRICS, judged.partition(":")[0])}
         words = {"learner": at.learner, "augmenter": at.augmenter}
         if self._network(at):
             words |= {"backbone": at.backbone, "readout": at.readout}
@@ -161,7 +201,9 @@ class Planner:
                 **current_versions(names, self._engine(at, training), self.device),
                 "dataset": place.fingerprint,
                 "splits": place.folds,
+                **judged_version,
             },
+            metric=None if judged == USUAL_METRIC else judged,
         )
 
     def _engine(self, at: Coordinate, training: Training) -> str:
@@ -174,22 +216,23 @@ class Planner:
         """Why the fast engine hands a cell over to the reference, None if it does not."""
         if device_kind(self.device) != "cpu":
             return f"device {self.device}"
-        if training.select != "last":
-            return f"select={training.select}"
         specs = ((AUGMENTERS, at.augmenter), (BACKBONES, at.backbone), (READOUTS, at.readout))
-        return self.resolver.engine_obstacle(*(self.resolver.resolve(*spec).choice for spec in specs))
+        choices = [self.resolver.resolve(*spec).choice for spec in specs]
+        return left_to_reference(training, choices[1].settings) or self.resolver.engine_obstacle(*choices)
 
-    def _place(self, dataset: str, features: str, splits: str) -> _Place:
-        key = (dataset, features, splits)
+    def _place(self, dataset: str, features: str, splits: str, otherwise: str) -> _Place:
+        key = (dataset, features, splits, otherwise)
         if key not in self._places:
             label = resolve_dataset(dataset, self.data_root).label
             known = cheap_info(label, self.data_root).has_features
             has_features = load_dataset(label, self.data_root).has_features if known is None else known
             self._places[key] = _Place(
                 label,
-                resolve_features(features, has_features, label),
+                resolve_features(features, has_features, label, otherwise),
                 (family := resolve_splits(label, splits, self.data_root)),
                 fingerprint(label, self.data_root),
                 splits_fingerprint(label, family, self.data_root),
+                count_folds(label, family, self.data_root),
+                cheap_info(label, self.data_root).metric,
             )
         return self._places[key]

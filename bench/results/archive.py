@@ -40,7 +40,8 @@ def write_archive(records: Iterable[Record], path: Path) -> None:
         "plans": [plan.to_json() for plan in state.plans],
     }
     try:
-        table = pa.table({name: pa.array(values) for name, values in columns.items()})
+        described = {name for cell in state.cells.values() for name in flat_cell(cell)}
+        table = pa.table({name: _column(values, name in described) for name, values in columns.items()})
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise UserError(f"the trials do not fit into one table ({error}); a column needs values of one kind") from error
     table = table.replace_schema_metadata({_METADATA: json.dumps(rest).encode()})
@@ -50,6 +51,18 @@ def write_archive(records: Iterable[Record], path: Path) -> None:
             pq.write_table(table, part, compression="zstd", compression_level=19)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}; choose another place") from error
+
+
+def _column(values: list[Any], described: bool) -> pyarrow.Array:
+    """One column. What describes a cell is for readers, and may be a number here and a text there: then it is text."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        if not described:
+            raise
+        return pa.array([None if value is None else str(value) for value in values])
 
 
 def _rows(state: LedgerState) -> Iterator[dict[str, Any]]:

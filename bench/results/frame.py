@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -16,10 +16,12 @@ from bench.protocol.seeds import weights_name
 from bench.registry import UserError
 from bench.results.ledger import LedgerState
 from bench.results.records import SCORES, Record, TrialRecord, parse
+from bench.results.summary import has_collapsed
 
 BY_FOLD = "by fold"
 TUNING = ("tuned", "tuned_from", "tuned_how", "tuned_on")
-NESTED = ("seconds", "generated", "predicted")  # groups of figures of a trial: columns such as `seconds.train`
+FALLBACK = "generated.fallback_"  # columns of fallbacks that a method noted
+NESTED = ("seconds", "generated", "predicted", "scores")  # groups of figures of a trial: columns as `seconds.train`
 
 
 @dataclass
@@ -49,13 +51,27 @@ class Results:
         planned = planned_trials(state)
         skipped = {json.dumps(one, sort_keys=True, default=str): dict(one) for p in state.plans for one in p.skipped}
         cells = pd.DataFrame.from_dict({key: flat_cell(cell) for key, cell in state.cells.items()}, orient="index")
-        trials = _frame(flat_trial(record) for found in state.trials.values() for record in found.values())
-        for name in ("cell", "fold", "repeat", "status", "reason", *SCORES, "seconds.augment", "seconds.train"):
+        trials = _frame(
+            flat_trial(record) | {"collapsed": has_collapsed(record)}
+            for found in state.trials.values()
+            for record in found.values()
+        )
+        for name in (
+            "cell",
+            "fold",
+            "repeat",
+            "status",
+            "reason",
+            "collapsed",
+            *SCORES,
+            "seconds.augment",
+            "seconds.train",
+        ):
             if name not in trials:  # every reader counts on these, even when no trial has filled them
                 trials[name] = float("nan") if name in SCORES or name.startswith("seconds") else None
         if "seconds.fit" in trials:  # what a learner without epochs trains for
             trials["seconds.train"] = trials["seconds.train"].fillna(trials["seconds.fit"])
-        for name in ("dataset", "features", "splits", "k", *PARTS, *TUNING, "weights", "training.preset"):
+        for name in ("dataset", "features", "splits", "k", *PARTS, *TUNING, "weights", "metric", "training.preset"):
             if name not in cells:
                 cells[name] = None
         return cls(
@@ -71,12 +87,50 @@ class Results:
         """The finished trials of one cell, by (fold, repeat); empty when there are none."""
         return self._done.iloc[self._slices.get(key, slice(0))] if key is not None else self._done.iloc[:0]
 
-    def values(self, key: str | None, metric: str = "accuracy") -> pd.Series[float]:
-        """The finished trials' metric, a fraction, by (fold, repeat)."""
-        known = self._values.get((key, metric))
+    def values(self, key: str | None, metric: str = "") -> pd.Series[float]:
+        """The finished trials' score, a fraction, by (fold, repeat); without a name, by what the cell is judged by."""
+        name = metric or self.metric_of(key)
+        known = self._values.get((key, name))
         if known is None:
-            known = self._values[key, metric] = self.done(key)[metric].astype(float)
+            done = self.done(key)
+            column = name if name in SCORES else f"scores.{name}"
+            found = done[column].astype(float) if column in done else pd.Series(float("nan"), index=done.index)
+            known = self._values[key, name] = found.dropna() if column not in SCORES else found
         return known
+
+    def metric_of(self, key: str | None) -> str:
+        """The metric that a cell is judged by."""
+        return str(self.cells.at[key, "metric"]) if key in self.cells.index else SCORES[0]
+
+    def collapsed(self, key: str | None) -> float:
+        """The share of the finished trials that put all test graphs into one class; not a number where unknown."""
+        told = self.done(key)["collapsed"].dropna()
+        return float(told.astype(float).mean()) if len(told) else float("nan")
+
+    def fallbacks(self, key: str | None) -> dict[str, float]:
+        """For each fallback that a method took, the share of the finished trials in which it did, by its name.
+
+        A trial notes only what it took, so one that made graphs and notes nothing took none.
+        """
+        done = self.done(key)
+        made = done[done["generated.count"].notna()] if "generated.count" in done else done.iloc[:0]
+        noted = [name for name in made.columns if name.startswith(FALLBACK)]
+        shares = {name.removeprefix("generated."): float(made[name].fillna(0).gt(0).mean()) for name in noted}
+        return {name: share for name, share in shares.items() if share > 0}
+
+    def draws(self, key: str) -> int:
+        """How many label draws of a fold the cell has finished, at most."""
+        done = self.done(key)
+        return int(done.index.get_level_values("repeat").max()) + 1 if len(done) else 0
+
+    def has_more_than(self, draws: int) -> bool:
+        """Whether any trial, done or planned, is of a later label draw."""
+        return any(repeat >= draws for wanted in self.planned.values() for _, repeat in wanted)
+
+    def first_draws(self, draws: int) -> Results:
+        """The same with the first label draws of each fold alone."""
+        planned = {key: frozenset(t for t in wanted if t[1] < draws) for key, wanted in self.planned.items()}
+        return replace(self, trials=self.trials[self.trials["repeat"] < draws], planned=planned)
 
     def planned_trials(self, key: str | None) -> int:
         """How many trials the cell is meant to have: those planned, and those that were run beyond a plan."""
@@ -134,6 +188,7 @@ def flat_cell(cell: Cell, fold: int | None = None) -> dict[str, Any]:
         flat[part] = "" if choice is None else choice.label
         flat[f"{part}.name"] = "" if choice is None else choice.name
         flat[f"{part}.settings"] = json.dumps({} if choice is None else dict(choice.settings), sort_keys=True)
+    flat["metric"] = cell.metric or SCORES[0]
     flat["tuned"] = cell.tuned
     base = cell.tuned_from or {}
     flat["tuned_from"] = base.get("augmenter")

@@ -10,9 +10,9 @@ import gc
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -136,6 +136,16 @@ class LedgerState:
             self.plans.append(record)
         else:
             self.provenance[record.id] = record
+
+    def only(self, keys: Collection[str]) -> LedgerState:
+        """What it knows of some cells."""
+        plans = [replace(plan, cells=tuple(key for key in plan.cells if key in keys)) for plan in self.plans]
+        return LedgerState(
+            {key: cell for key, cell in self.cells.items() if key in keys},
+            {key: trials for key, trials in self.trials.items() if key in keys},
+            [plan for plan in plans if plan.cells],
+            self.provenance,
+        )
 
     def records(self) -> Iterator[Record]:
         """Everything it knows as records, in the order in which a ledger has them."""

@@ -37,6 +37,19 @@ def merge_ledgers(sources: Sequence[Path], into: Workspace) -> Merged:
     return Merged(sum(isinstance(r, CellRecord) for r in new), sum(isinstance(r, TrialRecord) for r in new))
 
 
+def joined(sources: Sequence[Path]) -> LedgerState:
+    """What several sources say together, in memory; two different results for one trial are refused."""
+    states = {path: LedgerState.of(records_at(path)) for path in sources}
+    if len(states) == 1:
+        return next(iter(states.values()))
+    refuse_contradictions(states)
+    found = LedgerState()
+    for state in states.values():
+        for record in _missing(state, found):
+            found.take(record)
+    return found
+
+
 def _missing(state: LedgerState, target: LedgerState) -> list[Record]:
     """What the target lacks: a result counts more than a failure, and one failure is as good as another."""
     new: list[Record] = [record for key, record in state.provenance.items() if key not in target.provenance]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import lru_cache
 from sys import intern
@@ -56,10 +56,16 @@ class TrialRecord:
     curve: list[list[float]] = field(default_factory=list)  # pairs of an epoch and its training loss
     finished: str | None = None
     provenance: str | None = None
+    scores: dict[str, float] = field(default_factory=dict)  # further metrics that the cell asks for, by name
 
     @property
     def trial(self) -> Trial:
         return Trial(self.fold, self.repeat)
+
+    def score(self, metric: str | None) -> float | None:
+        """What a metric says of it; without a name, accuracy."""
+        name = metric or SCORES[0]
+        return getattr(self, name) if name in SCORES else self.scores.get(name)
 
     @property
     def done(self) -> bool:
@@ -89,7 +95,7 @@ class PlanRecord:
     @classmethod
     def of(cls, plan: Plan) -> PlanRecord:
         """What a plan sets out to do, without the time."""
-        skipped = tuple({"cell": asdict(one.coordinate), "reason": one.reason} for one in plan.skipped)
+        skipped = tuple({"cell": one.coordinate.to_json(), "reason": one.reason} for one in plan.skipped)
         keys = tuple(cell.key for cell in plan.cells)
         return cls(plan.grid.name, keys, tuple(range(plan.grid.folds)), tuple(range(plan.grid.repeats)), skipped)
 
@@ -128,7 +134,7 @@ class CellRecord:
 Record = CellRecord | TrialRecord | PlanRecord | ProvenanceRecord
 _TRIAL_FIELDS = tuple(one.name for one in fields(TrialRecord))
 _NEEDED = frozenset({"cell", "fold", "repeat", "status"})
-_GROUPS = frozenset({"predicted", "seconds", "generated"})
+_GROUPS = frozenset({"predicted", "scores", "seconds", "generated"})
 _SHARED = frozenset({"cell", "status", "provenance", "engine"})  # words that a million trials have in common
 RESULT = tuple(name for name in _TRIAL_FIELDS if name not in CIRCUMSTANCES)
 
@@ -198,6 +204,7 @@ def _cell(raw: Mapping[str, Any]) -> CellRecord:
     _demand_if_there(raw, _are_texts, "tuned_from")
     _demand_if_there(raw, TUNED_ON.__contains__, "tuned_how")
     _demand_if_there(raw, _is_by_fold, "by_fold")
+    _demand_if_there(raw, _is_text, "metric")
     cell = Cell.from_json({"backbone": None, "readout": None, **raw})
     if cell.key != raw["key"]:
         raise Flaw(f"its key is {_short(raw['key'])}, and what it says has the key {cell.key}")
@@ -250,7 +257,8 @@ def _demand_if_there(raw: Mapping[str, Any], fits: Fits, *names: str) -> None:
 
 
 def _wrong(raw: Mapping[str, Any], name: str) -> Flaw:
-    return Flaw(f"its {name} is {_short(raw.get(name))}")
+    shown = name if name.isprintable() else _short(name)
+    return Flaw(f"its {shown} is {_short(raw.get(name))}")
 
 
 def _short(value: Any) -> str:
@@ -371,6 +379,7 @@ _ALL: dict[str, Fits] = {
     "engine": _is_text,
     "handed_over": _is_text,
     "predicted": _are_shares,
+    "scores": _are_shares,
     "seconds": _are_amounts,
     "generated": _are_numbers,
     "curve": _is_curve,

@@ -24,7 +24,7 @@ from bench.results.records import CellRecord, Flaw, PlanRecord, Record, parse
 from tables.specs import Coordinate
 
 Planners = Callable[[str, str], Planner]  # by engine and device
-# The first format called the training that every practitioner would take by the paper's name.
+# Before a training named its head, all heads were linear, and such a training went by the paper's name at first.
 _FORMER_PRESETS = {"paper": "standard"}
 
 
@@ -83,14 +83,17 @@ def _today(raw: Mapping[str, Any], planner: Planner) -> Cell:
     """The cell that the same words give here, if all that was recorded of it is still so."""
     first_format = "learner" not in raw
     versions, former = raw["versions"], dict(raw["training"])
-    if first_format:
-        former["preset"] = _FORMER_PRESETS.get(former["preset"], former["preset"])
+    if "head" not in former:
+        base, plus, changes = former["preset"].partition("+")
+        former["preset"] = f"{_FORMER_PRESETS.get(base, base)}{plus}{changes}"
     training = replace(Training(), preset=former["preset"]).with_settings(
         {name: value for name, value in former.items() if name != "preset"}
     )
     if first_format and raw.get("backbone") and weights_name(raw["backbone"]["label"]) != raw["backbone"]["label"]:
         raise UserError(f"{raw['backbone']['label']} started from other weights at the time")
-    labels = {part: raw[part]["label"] if raw.get(part) else "" for part in ("augmenter", "backbone", "readout")}
+    labels: dict[str, Any] = {
+        part: raw[part]["label"] if raw.get(part) else "" for part in ("augmenter", "backbone", "readout")
+    }
     learner = "gnn" if first_format else raw["learner"]["label"]
     at = Coordinate(raw["dataset"], raw["k"], **labels, learner=learner)
     obstacle = planner.obstacle(at)
@@ -103,7 +106,7 @@ def _today(raw: Mapping[str, Any], planner: Planner) -> Cell:
         data = load_dataset(cell.dataset, planner.data_root)
         if versions["dataset"] != legacy_fingerprint(data):
             raise UserError(f"{cell.dataset} in {planner.data_root} is not the data that was measured")
-        then = {**then, "training": former, "versions": {k: v for k, v in versions.items() if k != "dataset"}}
+        then = {**then, "versions": {k: v for k, v in versions.items() if k != "dataset"}}
     _refuse_changes(then, now)
     return cell
 

@@ -9,6 +9,8 @@ from statistics import fmean, stdev
 from bench.results.ledger import LedgerState
 from bench.results.records import SCORES, TrialRecord
 
+DECIMALS = 4  # of figures for a table in a browser; the trials have all of them
+
 
 def ordered_trials(state: LedgerState, key: str) -> list[TrialRecord]:
     """A cell's newest records by fold and repeat."""
@@ -16,9 +18,10 @@ def ordered_trials(state: LedgerState, key: str) -> list[TrialRecord]:
     return [trials[trial] for trial in sorted(trials)]
 
 
-def accuracies_of(trials: Sequence[TrialRecord]) -> list[float]:
-    """The accuracies of those that are done."""
-    return [trial.accuracy for trial in trials if trial.done and trial.accuracy is not None]
+def accuracies_of(trials: Sequence[TrialRecord], metric: str | None = None) -> list[float]:
+    """The accuracies of those that are done, or what another metric says of them."""
+    found = (trial.score(metric) for trial in trials if trial.done)
+    return [value for value in found if value is not None]
 
 
 def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
@@ -26,24 +29,52 @@ def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
     return (fmean(values) if values else math.nan, stdev(values) if len(values) > 1 else math.nan)
 
 
+def has_collapsed(trial: TrialRecord) -> bool | None:
+    """Whether all test graphs were put into one class; None where the record does not tell.
+
+    A record without the predicted classes tells by its scores: one class for all gives a balanced accuracy of one
+    over the number of classes, and a macro F1 that follows from the accuracy.
+    """
+    if trial.predicted:
+        return max(trial.predicted.values()) == 1
+    accuracy, balanced, f1 = trial.accuracy, trial.balanced_accuracy, trial.macro_f1
+    if accuracy is None or balanced is None or f1 is None:
+        return None
+    classes = round(1 / balanced) if balanced > 0 else 0
+    if classes < 2 or not math.isclose(balanced, 1 / classes, abs_tol=1e-9):
+        return False
+    return math.isclose(f1 * classes, 2 * accuracy / (1 + accuracy), abs_tol=1e-9)
+
+
+def collapsed_share(trials: Sequence[TrialRecord]) -> float:
+    """The share of finished trials that put all test graphs into one class; not a number where none tells."""
+    told = [found for found in map(has_collapsed, (trial for trial in trials if trial.done)) if found is not None]
+    return fmean(told) if told else math.nan
+
+
 def cell_metrics(trials: Sequence[TrialRecord]) -> dict[str, float]:
-    """Named figures of one cell over its finished trials, in MLflow's flat form."""
+    """Named figures of one cell over its finished trials, in MLflow's flat form; scores in percent, as everywhere."""
     done = [trial for trial in trials if trial.done]
-    metrics: dict[str, float] = {"trials_done": len(done), "trials_failed": len(trials) - len(done)}
+    counts: dict[str, float] = {"trials_done": len(done), "trials_failed": len(trials) - len(done)}
     if not done:
-        return metrics
-    for name in SCORES:
-        mean, spread = mean_and_spread([getattr(trial, name) for trial in done if getattr(trial, name) is not None])
+        return counts
+    metrics: dict[str, float] = {}
+    for name in (*SCORES, *sorted({name for trial in done for name in trial.scores})):
+        mean, spread = mean_and_spread(accuracies_of(done, name))
         if math.isnan(mean):
             continue
-        metrics[f"{name}_mean"] = mean
+        metrics[name] = 100 * mean
         if not math.isnan(spread):
-            metrics[f"{name}_std"] = spread
+            metrics[f"{name}_std"] = 100 * spread
+    collapsed = collapsed_share(done)
+    if not math.isnan(collapsed):
+        metrics["collapsed_share"] = collapsed
     for part in sorted({part for trial in done for part in trial.seconds}):
         metrics[f"seconds_{part}"] = fmean(trial.seconds.get(part, 0.0) for trial in done)
     for part in sorted({part for trial in done for part in trial.generated}):
         metrics[f"generated_{part}"] = fmean(trial.generated.get(part, 0.0) for trial in done)
-    return metrics
+    # MLflow compares by the first one, and shows every digit that there is.
+    return {name: round(value, DECIMALS) for name, value in metrics.items()} | counts
 
 
 def mean_curve(trials: Sequence[TrialRecord]) -> list[tuple[int, float]]:

@@ -13,6 +13,8 @@ from bench.registry import UserError
 from bench.results.ledger import iterate_records
 from bench.results.records import Record
 
+ARCHIVE = "trials.parquet"  # of a shared folder
+
 
 def sqlite_url(path: Path) -> str:
     """The address of an SQLite file as SQLAlchemy reads it: it takes what follows a `?` for options and decodes `%`.
@@ -56,6 +58,15 @@ class Workspace:
         if not os.access(self.root, os.W_OK | os.X_OK):
             raise UserError(f"the workspace {self.root} is not writable; choose another --workspace")
 
+    @property
+    def shared(self) -> Path:
+        """The trials of a folder that somebody has shared, which has no ledger."""
+        return self.root / ARCHIVE
+
+    def source(self) -> Path:
+        """Where its trials are to be read from: its ledger, or the archive of a shared folder."""
+        return self.shared if self.shared.is_file() and not self.ledger.is_file() else self.existing().ledger
+
     def existing(self) -> Workspace:
         """This workspace, if a run has written to it."""
         if not self.ledger.is_file():
@@ -65,7 +76,7 @@ class Workspace:
 
 def lines_at(path: Path) -> Iterable[Any]:
     """The lines of a workspace, a ledger file or an archive as JSON, before anything is believed."""
-    ledger = Workspace(path).existing().ledger if path.is_dir() else path
+    ledger = Workspace(path).source() if path.is_dir() else path
     if ledger.suffix == ".parquet":
         from bench.results.archive import raw_records
 
@@ -87,7 +98,7 @@ def lines_at(path: Path) -> Iterable[Any]:
 def records_at(path: Path, curves: bool = True) -> Iterable[Record]:
     """The records of a workspace, of a ledger file, or of a published archive (parquet), the curves if need be."""
     if path.is_dir() or not (path.is_file() or path.suffix):
-        return iterate_records(Workspace(path).existing().ledger, curves)
+        path = Workspace(path).source()
     if not path.is_file():
         raise UserError(f"there is no workspace, ledger or archive {path}; check the path")
     if path.suffix != ".parquet":

@@ -30,6 +30,7 @@ from bench.learning.problem import Engine, Problem
 from bench.plan.cells import Cell, Trial
 from bench.protocol.budgets import HIDDEN, labelled_graphs, validation_budget
 from bench.protocol.features import Featuriser
+from bench.protocol.metrics import primary
 from bench.protocol.seeds import TrialSeeds
 from bench.protocol.splits import DevelopmentFold, load_splits
 from bench.registry import UserError
@@ -93,7 +94,7 @@ class Objective:
         learner = create_learner(cell.learner, planned_engine(cell, self.engine))
         with room_for(problem, self.memory, self.engine.name):
             fitted = learner.fit(problem)
-        return evaluate(fitted.predictor, fold.scored, problem.num_classes)["accuracy"]
+        return primary(evaluate(fitted.predictor, fold.scored, problem.num_classes, cell.metric), cell.metric)
 
     def fold(self, cell: Cell, trial: Trial) -> FoldData:
         """The draw's graphs, with their features; kept, since hundreds of settings are tried on the same ones."""
