@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.execution.driver import Driver
+from bench.execution.driver import Driver, Tally
 from bench.execution.events import Clock, Listener, Listeners, Notice
+from bench.execution.precision import Precision, check_precision
 from bench.execution.request import RunRequest
 from bench.plan.cells import Cell
 from bench.plan.planner import Plan, Planner
+from bench.plan.sharding import Shard
 from bench.registry import UserError, unknown
 from bench.results.ledger import Ledger, LedgerState
 from bench.results.records import TrialRecord
@@ -79,6 +81,7 @@ def plan(request: RunRequest, skip_unavailable: bool | None = None) -> Plan:
     """The cells of a request; with `tuned`, each with the best settings of its study."""
     skip = request.skip_unavailable if skip_unavailable is None else skip_unavailable
     made = Planner(request.data_root, request.engine, request.device).plan(request.grid, skip)
+    made = replace(made, shard=None if request.shard is None else Shard.parse(request.shard))
     if not request.tuned:
         return made
     from bench.tuning.best import tuned_plan
@@ -97,8 +100,12 @@ def run(request: RunRequest, listeners: Sequence[Listener] = ()) -> RunOutcome:
     told, workspace = Listeners(clock), Workspace(request.workspace)
     request.check()
     check_machine(request)
+    if not workspace.ledger.exists():  # there will be something to run, so its workers may as well start
+        request.pool_kind.get_ready()
     with clock.on("planning"):
         planned = plan(request)
+    if request.precision is not None:
+        check_precision(planned)
     workspace.prepare()
     with clock.on("MLflow"):  # before the ledger: a server that is down leaves nothing behind
         mirror = Mirror(request.tracking_uri or workspace.tracking_uri, workspace.artifacts)
@@ -117,10 +124,27 @@ def run(request: RunRequest, listeners: Sequence[Listener] = ()) -> RunOutcome:
         finished = False
         try:
             tally = driver.run(planned.pending(ledger.state, request.retry))
+            if request.precision is not None:
+                tally = _run_until_precise(driver, request.precision, tally)
             finished = not tally.interrupted
         finally:
             told.close(wait=finished)
         return RunOutcome(planned, ledger.state, tally.ran, tally.training, tally.interrupted, clock.seconds)
+
+
+def _run_until_precise(driver: Driver, wanted: Precision, tally: Tally) -> Tally:
+    """Add label draws, column by column, until every interval is as narrow as asked or at the cap."""
+    from bench.execution.precision import next_step, verdict
+
+    planned, state, tell = driver.plan, driver.state, driver.listeners.emit
+    while not tally.interrupted and (step := next_step(planned, state, wanted)) is not None:
+        tell(Notice(step.words, warning=False))
+        jobs = step.plan.pending(state, retry=False)
+        more = replace(driver, plan=step.plan).run(jobs)
+        tally = Tally(tally.ran + more.ran, tally.training + more.training, more.interrupted)
+    if not tally.interrupted:
+        tell(Notice(verdict(planned, state, wanted), warning=False))
+    return tally
 
 
 def tune(request: TuneRequest, listeners: Sequence[Listener] = ()) -> TuneOutcome:
@@ -180,16 +204,23 @@ def tune(request: TuneRequest, listeners: Sequence[Listener] = ()) -> TuneOutcom
     return TuneOutcome(planned, storage, studies, announcer.ran, elapsed, interrupted, clock.seconds)
 
 
-def check(names: Sequence[str] = ()) -> Iterator[Report]:
-    """Hold plug-ins, every one that is known unless some are named, to their contract: a report each, as it is made."""
+def check(names: Sequence[str] = (), seconds: float | None = None) -> Iterator[Report]:
+    """Hold plug-ins, every one that is known unless some are named, to their contract: a report each, as it is made.
+
+    With a limit in seconds each is checked in a worker process, which it may end without harm to this one.
+    """
     import torch
 
     from bench.checking import KINDS, find
     from bench.checking import check as check_one
+    from bench.checking.apart import checked_apart
 
     chosen = names or [f"{word}:{name}" for word, kind in KINDS.items() for name in kind.registry.names()]
     for name in chosen:
         find(name)  # a mistake is told before anything is checked
+    if seconds is not None:
+        yield from checked_apart(chosen, seconds)
+        return
     torch.set_num_threads(1)
     for name in chosen:
         yield check_one(name)

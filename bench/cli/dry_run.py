@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import replace
+from contextlib import closing
 
 from rich.console import Console
 from rich.markup import escape
@@ -14,20 +14,23 @@ from bench import api
 from bench.cli.plan_report import say_what_will_run
 from bench.cli.progress import duration, output
 from bench.cli.status import method_namer
+from bench.execution.local import LocalPool
+from bench.execution.pool import PoolSetup
+from bench.execution.precision import Precision, check_precision, columns, expected_jobs
+from bench.execution.probe import PROBE_TIMEOUT, probe_trial
 from bench.execution.request import RunRequest
-from bench.execution.worker import Task, WorkerSettings, run_task
-from bench.plan.cells import Cell, Trial
+from bench.execution.serial import SerialPool
+from bench.execution.worker import WorkerSettings
+from bench.plan.cells import Cell
 from bench.plan.forecast import Forecast, Hours, predicted
 from bench.plan.planner import Plan
-from bench.results.ledger import read_state
-from bench.results.records import TrialRecord
+from bench.results.ledger import LedgerState, read_state
 from bench.results.workspace import Workspace
 
 
 def preview(request: RunRequest, probe: bool, console: Console | None = None) -> int:
     """Print the plan: cells, trials, done, what cannot run and why, and predicted hours by dataset and method."""
     console, start = console or output(), time.perf_counter()
-    root = request.data_root
     request.check()
     api.check_machine(request)
     plan = api.plan(request, skip_unavailable=True)
@@ -37,11 +40,13 @@ def preview(request: RunRequest, probe: bool, console: Console | None = None) ->
     if plan.skipped and not request.skip_unavailable:
         console.print("so a run would stop before it starts; --skip-unavailable runs the rest", highlight=False)
     console.print(f"{len(jobs)} trials to run; planned in {time.perf_counter() - start:.1f} s", highlight=False)
+    if request.precision is not None:
+        say_precision(plan, state, request.precision, console)
+        jobs += expected_jobs(plan, state, request.precision)[0]
     if not jobs:
         return 0
     if probe:
-        settings = WorkerSettings(str(root), request.engine, request.device)
-        run_probes({cell.key: cell for cell, _ in jobs}.values(), forecast, settings, console)
+        run_probes({cell.key: cell for cell, _ in jobs}.values(), forecast, request, console)
     hours = predicted(jobs, forecast, method_namer(plan.cells))
     if hours.by_place:
         console.print(hours_table(hours, plan))
@@ -49,20 +54,34 @@ def preview(request: RunRequest, probe: bool, console: Console | None = None) ->
     return 0
 
 
-def run_probes(cells: Iterable[Cell], forecast: Forecast, settings: WorkerSettings, console: Console) -> None:
-    """Short trainings in this process where the ledger has nothing to go by."""
+def say_precision(plan: Plan, state: LedgerState, wanted: Precision, console: Console) -> None:
+    """How many label draws more the widths on record ask for, and the most that there can be."""
+    check_precision(plan)
+    found = columns(plan.cells)
+    jobs, unknown = expected_jobs(plan, state, wanted)
+    beyond = max(0, wanted.most - plan.grid.repeats) * plan.grid.folds
+    most = beyond * sum(len(column.cells) for column in found)
+    text = f"--precision {wanted.points:g}: about {len(jobs)} more trials by the widths on record, {most} at most"
+    text += f" (--max-repeats {wanted.most})"
+    if unknown:
+        text += f"; {len(unknown)} of {len(found)} columns have no width on record yet and are not in the estimate"
+    console.print(text, highlight=False, soft_wrap=True)
 
-    def run(cell: Cell, trial: Trial) -> TrialRecord:
-        wall, processor = time.perf_counter(), time.process_time()
-        record = run_task(settings, Task(((cell, trial),)).to_json())[0]
-        # So short a probe is easily held up by something else on the machine: only the share it worked counts.
-        worked = (time.process_time() - processor) / (time.perf_counter() - wall)
-        share = min(1.0, worked) if settings.device == "cpu" else 1.0
-        return replace(record, seconds={part: share * taken for part, taken in record.seconds.items()})
 
+def run_probes(cells: Iterable[Cell], forecast: Forecast, request: RunRequest, console: Console) -> None:
+    """Short trainings in a worker of this machine where the ledger has nothing to go by."""
+    settings = WorkerSettings(str(request.data_root), request.engine, request.device)
+    kind = SerialPool if request.executor == "serial" else LocalPool
     start = time.perf_counter()
-    with console.status("probing") as status:
-        count = forecast.probe(cells, run, lambda text: status.update(escape(text)))
+    with (
+        closing(kind(PoolSetup(settings, 1, None, request.trial_timeout or PROBE_TIMEOUT))) as pool,
+        console.status("probing") as status,
+    ):
+        count = forecast.probe(
+            cells,
+            lambda cell, trial: probe_trial(pool, settings, (cell, trial)),
+            lambda text: status.update(escape(text)),
+        )
     if count:
         took = duration(time.perf_counter() - start)
         console.print(

@@ -5,6 +5,7 @@ Only what needs none of those packages is imported here; the commands come after
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import logging
 import os
@@ -21,7 +22,7 @@ from rich.logging import RichHandler
 
 from bench.registry import UserError
 
-PACKAGES = ("augmenters", "models", "tables")
+PACKAGES = ("augmenters", "models", "tables")  # and `bench`, which has been imported by now
 
 
 def main() -> None:
@@ -47,6 +48,8 @@ def main() -> None:
     except BrokenPipeError:  # the reader of a pipe (head, less) has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    finally:
+        gc.freeze()  # Python would look for cycles in all that MLflow imported before it ends, for most of a second
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections import Counter
 from rich.console import Console
 from rich.markup import escape
 
+from bench.cli.words import counted
 from bench.plan.planner import Plan
 from bench.results.ledger import LedgerState
 
@@ -16,15 +17,17 @@ def say_what_will_run(plan: Plan, state: LedgerState, console: Console) -> None:
     done, unable = plan.done(state), len(plan.skipped)
     each = len(plan.trials)
     total = len(plan.cells) + unable
-    parts = [f"grid {plan.grid.name}: {total} cells, {total * each} trials"]
-    parts += [f"{unable} cells cannot run"] if unable else []
-    parts += [f"{done} trials done already"] if done else []
+    parts = [f"grid {plan.grid.name}: {counted(total, 'cell')}, {counted(total * each, 'trial')}"]
+    parts += [f"{counted(unable, 'cell')} cannot run"] if unable else []
+    parts += [f"{plan.size} trials in shard {plan.shard}"] if plan.shard else []
+    parts += [f"{counted(done, 'trial')} done already"] if done else []
     console.print("; ".join(parts), highlight=False)
     own = sorted({cell.dataset for cell in plan.cells if cell.splits == "stratified"})
     if own:
         console.print(f"our own stratified folds, not published ones, for: {', '.join(own)}", highlight=False)
     for reason, count in Counter(plan.handed_over.values()).most_common():
-        text = f"{count} cells run on the reference engine, the fast one cannot: {reason}"
+        run = "runs" if count == 1 else "run"
+        text = f"{counted(count, 'cell')} {run} on the reference engine, the fast one cannot: {reason}"
         console.print(text, markup=False, highlight=False, soft_wrap=True)
     say_skipped(plan, console)
 
@@ -33,4 +36,6 @@ def say_skipped(plan: Plan, console: Console) -> None:
     """What of the grid cannot run here, by reason."""
     for reason in dict.fromkeys(skipped.reason for skipped in plan.skipped):
         count = sum(skipped.reason == reason for skipped in plan.skipped)
-        console.print(f"[yellow]cannot run {count} cells: {escape(reason)}[/]", highlight=False, soft_wrap=True)
+        console.print(
+            f"[yellow]cannot run {counted(count, 'cell')}: {escape(reason)}[/]", highlight=False, soft_wrap=True
+        )

@@ -68,7 +68,7 @@ def expected_trials(planned: Planned) -> dict[str, tuple[int, int]]:
     counts = dict.fromkeys((cell.dataset for cell in plan.cells), (0, 0))
     for cell in plan.cells:
         done, total = counts[cell.dataset]
-        here = len(planned.state.done(cell.key) & wanted)
+        here = sum(plan.includes(cell, trial) for trial in planned.state.done(cell.key) & wanted)
         counts[cell.dataset] = (done + here, total + here)
     for cell, _ in planned.jobs:
         done, total = counts[cell.dataset]
@@ -135,7 +135,7 @@ class TrialBars:
     def _outcome(self, record: TrialRecord, cell: Cell, state: LedgerState) -> str:
         if not record.done:
             return f"{record.status} ({record.reason})"
-        accuracies = accuracies_of(ordered_trials(state, cell.key))
+        accuracies = accuracies_of(ordered_trials(state, cell.key), cell.metric)
         mean, _ = mean_and_spread(accuracies)
         return f"{100 * mean:.1f} % over {len(accuracies)} so far"
 

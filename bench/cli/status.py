@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
 from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from bench.cli.progress import output
@@ -18,28 +19,32 @@ from bench.plan.planner import Plan
 from bench.plan.staleness import Here
 from bench.results.ledger import LedgerState
 from bench.results.records import TrialRecord
-from bench.results.summary import accuracies_of, mean_and_spread, ordered_trials
+from bench.results.summary import accuracies_of, collapsed_share, mean_and_spread, ordered_trials
 from bench.results.workspace import records_at
+from tables.specs import Coordinate
 
+if TYPE_CHECKING:
+    from tables.completeness import Share
+
+_PLACED = ("augmenter", "backbone", "readout", "learner")
 COUNTED = ("done", "failed", "stale", "missing")
 
 
 def comparison(plan: Plan, state: LedgerState) -> Group:
-    """Methods by dataset and label budget: mean accuracy in percent, spread over trials, trials missing."""
-    columns = list(dict.fromkeys((cell.dataset, cell.k) for cell in plan.cells))
-    rows: dict[str, dict[tuple[str, int], Cell]] = {}
-    method = method_namer(plan.cells)
-    for cell in plan.cells:
-        rows.setdefault(method(cell), {})[(cell.dataset, cell.k)] = cell
-    best = _best(plan, state, columns)
-    table = Table(header_style="bold")
-    table.add_column("method")
-    for dataset, k in columns:
-        table.add_column(f"{escape(dataset)}\nk={k}", justify="right")
-    for name, cells in rows.items():
-        shown = [_entry(cells.get(column), plan, state, best[column]) for column in columns]
-        table.add_row(escape(name), *shown)
-    return Group(Text("test accuracy in %, mean ± standard deviation over trials"), table, Text(_caption(plan)))
+    """Methods by dataset and label budget with their differences to plain training, and what can be concluded."""
+    from tables.conclusion import conclude
+    from tables.terminal import run_notes, run_table
+
+    found = conclude(plan.cells, lambda key: ordered_trials(state, key), method_namer(plan.cells))
+    notes = "; ".join(run_notes(found))
+    judged = " or ".join(dict.fromkeys(cell.metric or "accuracy" for cell in plan.cells))
+    return Group(
+        Text(f"mean test {judged} in %"),
+        run_table(found, len(plan.trials)),
+        *([Text(notes)] if notes else []),
+        Text(_caption(plan, state)),
+        Text(found.sentence(), "bold"),
+    )
 
 
 def method_namer(cells: Sequence[Cell]) -> Callable[[Cell], str]:
@@ -52,8 +57,12 @@ def method_namer(cells: Sequence[Cell]) -> Callable[[Cell], str]:
         return f"{base.get('backbone', cell.backbone.label)}, {cell.readout}"
 
     varied = len({model(cell) for cell in cells}) > 1
+    trained = len({cell.training.preset for cell in cells}) > 1
 
     def name(cell: Cell) -> str:
+        return f"{method(cell)}, {cell.training.preset}" if trained else method(cell)
+
+    def method(cell: Cell) -> str:
         base = cell.tuned_from or {}
         augmenter = base.get("augmenter", cell.augmenter.label)
         tuned = f", {_tuned_words(cell.tuned_how)}" if base else ""
@@ -70,36 +79,14 @@ def _tuned_words(how: str | None) -> str:
     return "tuned" if how == "nested" else "tuned (pooled)"
 
 
-def _best(plan: Plan, state: LedgerState, columns: list[tuple[str, int]]) -> dict[tuple[str, int], float]:
-    best = dict.fromkeys(columns, 0.0)
-    for cell in plan.cells:
-        values = accuracies_of(ordered_trials(state, cell.key))
-        if values:
-            at = (cell.dataset, cell.k)
-            best[at] = max(best[at], round(100 * mean_and_spread(values)[0], 1))
-    return best
-
-
-def _entry(cell: Cell | None, plan: Plan, state: LedgerState, best: float) -> str:
-    if cell is None:
-        return "-"
-    values = accuracies_of(ordered_trials(state, cell.key))
-    if not values:
-        return "[red]none done[/]"
-    mean, spread = mean_and_spread(values)
-    text = f"{100 * mean:.1f}"
-    text = f"[bold]{text}[/]" if float(f"{100 * mean:.1f}") >= best else text
-    text += f" ± {100 * spread:.1f}" if len(values) > 1 else ""
-    missing = len(values) < len(plan.trials)
-    return f"{text} [red]{len(values)}/{len(plan.trials)}[/]" if missing else text
-
-
-def _caption(plan: Plan) -> str:
+def _caption(plan: Plan, state: LedgerState) -> str:
     training = plan.cells[0].training
     kinds = ", ".join(
         sorted({f"{cell.dataset}: {cell.splits} splits, {cell.features} features" for cell in plan.cells})
     )
-    trials = f"{plan.grid.folds} folds x {plan.grid.repeats} label draws"
+    draws = [1 + max((t.repeat for t in state.done(cell.key)), default=plan.grid.repeats - 1) for cell in plan.cells]
+    span = str(min(draws)) if min(draws) == max(draws) else f"{min(draws)} to {max(draws)}"
+    trials = f"{plan.grid.folds} folds x {span} label draws"
     tuning = "".join(f"; {TUNED_ON[how]}" for how in sorted({c.tuned_how or "pooled" for c in plan.cells if c.tuned}))
     return f"{trials}, preset {training.preset}, {training.epochs} epochs; {kinds}{tuning}"
 
@@ -109,21 +96,26 @@ def print_status(source: Path, data: Path, console: Console | None = None) -> No
     state, console = LedgerState.of(records_at(source, curves=False)), console or output()
     planned, here = state.planned(), Here(data)
     sums = dict.fromkeys(COUNTED, 0)
-    rows = [["cell", "dataset", "k", *PARTS, *COUNTED, "accuracy"]]
+    rows = [["cell", "dataset", "k", *PARTS, *COUNTED, "accuracy", "collapsed"]]
     for key, cell in state.cells.items():
         done, failed = state.done(key), state.failed(key)
         stale = len(done) if here.differs(cell) else 0
         missing = len(planned.get(key, set()) - done - set(failed))
         counts = dict(zip(COUNTED, (len(done), len(failed), stale, missing), strict=True))
         sums = {name: sums[name] + count for name, count in counts.items()}
-        mean, _ = mean_and_spread(accuracies_of(ordered_trials(state, key)))
+        trials = ordered_trials(state, key)
+        mean, _ = mean_and_spread(accuracies_of(trials))
         names = [cell.dataset, str(cell.k), *map(cell.part_label, PARTS)]
         if cell.tuned:
             names[2 + PARTS.index("augmenter")] += f", {_tuned_words(cell.tuned_how)}"
-        rows.append([key[:8], *names, *map(str, counts.values()), f"{100 * mean:.1f}" if done else ""])
+        share = collapsed_share(trials)
+        collapsed = "" if math.isnan(share) else f"{100 * share:.0f}%"
+        rows.append([key[:8], *names, *map(str, counts.values()), f"{100 * mean:.1f}" if done else "", collapsed])
     console.print(_aligned(rows), highlight=False, soft_wrap=True)
     words = ", ".join(f"{count} {name}" for name, count in sums.items())
     console.print(f"{len(state.cells)} cells; trials: {words}", highlight=False)
+    for found in grid_shares(state):
+        console.print(found.words, highlight=False, soft_wrap=True)
     if sums["stale"]:
         console.print(
             "stale: measured with other versions than those here; `bench why CELL` says which", highlight=False
@@ -141,6 +133,20 @@ def print_status(source: Path, data: Path, console: Console | None = None) -> No
     print_engines(state, console)
     print_failures(state, console)
     console.print(compiled_status(), highlight=False, soft_wrap=True)
+
+
+def grid_shares(state: LedgerState) -> list[Share]:
+    """How much of each whole grid the ledger has, whatever was planned of it."""
+    from tables.completeness import shares
+
+    planned = state.planned()
+    counts: dict[Coordinate, tuple[int, int]] = {}
+    for key, cell in state.cells.items():
+        base = cell.tuned_from or {}
+        place = Coordinate(cell.dataset, cell.k, *(base.get(part, cell.part_label(part)) for part in _PLACED))
+        done = len(state.done(key))
+        counts[place] = max(counts.get(place, (0, 0)), (done, len(planned.get(key, ()))))
+    return shares((plan.grid for plan in state.plans), counts)
 
 
 def handed_over(records: Iterable[TrialRecord]) -> Counter[tuple[str, str]]:

@@ -7,11 +7,13 @@ import hashlib
 import io
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from bench.plan.cells import PARTS, TUNED_ON, Cell
@@ -21,11 +23,17 @@ from bench.results.records import SCORES, TrialRecord
 from bench.results.summary import accuracies_of, cell_metrics, mean_curve, ordered_trials
 from bench.results.workspace import Workspace
 from bench.temporary import scratch_folder
+from bench.tracking.glance import complete_runs, usable_at_a_glance
 from bench.tracking.store import SQLITE, StoreFailure, first_line, open_store, told_by_the_store
+from bench.tracking.view import experiment_tags, run_name
 from bench.warn_once import warn_once
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
 
 CELL_TAG = "augbench.cell"
 DIGEST_TAG = "augbench.digest"
+FORM = 2  # raised when a run of MLflow shows a cell in another way, so that those of before are written anew
 # Beside these, a trial's seconds and its figures of generated graphs are columns of its CSV.
 TRIAL_COLUMNS = ("fold", "repeat", "status", *SCORES, "loss", "labels", "engine", "finished")
 
@@ -38,12 +46,33 @@ class Mirror:
         self._experiments: dict[str, str] = {}
         # By experiment and cell: the id of each run, and its digest if it is complete. Asked for once, then kept up.
         self._runs: dict[str, dict[str, list[tuple[str, str | None]]]] = {}
+        self._glance: dict[str, dict[str, list[str]]] = {}
+        with self._told_at_once():
+            if not usable_at_a_glance(uri):
+                _ = self.client
+
+    @cached_property
+    def client(self) -> MlflowClient:
+        """MLflow itself, which takes seconds to import: opened when something is to be written."""
+        with self._told_at_once():
+            return open_store(self.uri)
+
+    @contextmanager
+    def _told_at_once(self) -> Iterator[None]:
         try:
-            self.client = open_store(uri)
+            yield
         except (StoreFailure, ValueError) as error:
+            if isinstance(error, UserError):
+                raise
             local = "make room for it or choose another --workspace"
-            remedy = local if uri.startswith(SQLITE) else "start that server, or leave --tracking-uri out"
-            raise UserError(f"the tracking store {uri} cannot be used: {first_line(error)}; {remedy}") from error
+            remedy = local if self.uri.startswith(SQLITE) else "start that server, or leave --tracking-uri out"
+            raise UserError(f"the tracking store {self.uri} cannot be used: {first_line(error)}; {remedy}") from error
+
+    def has(self, grid: str, cell: Cell, state: LedgerState) -> bool:
+        """Whether the store shows the cell as it stands, found without MLflow; False where that cannot be told."""
+        if grid not in self._glance:
+            self._glance[grid] = complete_runs(self.uri, grid, CELL_TAG, DIGEST_TAG)
+        return self._glance[grid].get(cell.key) == [digest(cell, ordered_trials(state, cell.key))]
 
     def experiment(self, grid: str) -> str:
         """The id of a grid's experiment, made when it is not there."""
@@ -52,11 +81,14 @@ class Mirror:
             if found is None:
                 local = self.uri.startswith(SQLITE)
                 place = (self.artifacts / quote(grid, safe=" ")).resolve().as_uri() if local else None
-                tags = {"mlflow.experimentKind": "custom_model_development"}  # the UI's word for trainings, not chats
-                self._experiments[grid] = self.client.create_experiment(grid, artifact_location=place, tags=tags)
+                made = self.client.create_experiment(grid, artifact_location=place, tags=experiment_tags())
+                self._experiments[grid] = made
             else:
                 if found.lifecycle_stage == "deleted":  # MLflow keeps the name of what was deleted in its UI
                     self.client.restore_experiment(found.experiment_id)
+                for name, value in experiment_tags().items():  # of an experiment that an earlier version has made
+                    if found.tags.get(name) != value:
+                        self.client.set_experiment_tag(found.experiment_id, name, value)
                 self._experiments[grid] = found.experiment_id
         return self._experiments[grid]
 
@@ -74,11 +106,20 @@ class Mirror:
             if fitting:
                 return False
             tags = {CELL_TAG: cell.key, DIGEST_TAG: shown.digest, **shown.tags}
-            run_id = self.client.create_run(experiment, shown.start, tags, run_name=cell.label).info.run_id
+            run_id = self.client.create_run(experiment, shown.start, tags, run_name=run_name(cell)).info.run_id
             self._log(run_id, shown)
+            self._log_dataset(run_id, cell)
             self.client.set_terminated(run_id, "FINISHED", shown.end)
             found[cell.key] = [(run_id, shown.digest)]
         return True
+
+    def _log_dataset(self, run_id: str, cell: Cell) -> None:
+        """What the cell was measured on, as MLflow's own column for datasets shows it."""
+        from mlflow.entities import Dataset, DatasetInput, InputTag
+
+        source = json.dumps({"dataset": cell.dataset, "splits": cell.splits, "features": cell.features})
+        known = Dataset(cell.dataset[:500], str(cell.versions.get("dataset", ""))[:36], "augbench", source)
+        self.client.log_inputs(run_id, [DatasetInput(known, [InputTag("mlflow.data.context", f"k={cell.k}")])])
 
     def _known_runs(self, experiment: str) -> dict[str, list[tuple[str, str | None]]]:
         """The runs of an experiment by the cell they mirror."""
@@ -126,7 +167,7 @@ class _Shown:
         done = [trial for trial in trials if trial.done]
         curve = mean_curve(done)
         metrics = [(name, value, 0) for name, value in cell_metrics(trials).items()]
-        metrics += [("trial_accuracy", value, step) for step, value in enumerate(accuracies_of(done))]
+        metrics += [("trial_accuracy", 100 * value, step) for step, value in enumerate(accuracies_of(done))]
         metrics += [("train_loss", loss, epoch) for epoch, loss in curve]
         sources = {trial.provenance for trial in trials}
         origins = [origin.to_json() for key, origin in state.provenance.items() if key in sources]
@@ -138,7 +179,7 @@ class _Shown:
         }
         start, end = _span(trials)
         tags = _origin_tags(trials, state)
-        return cls(_digest(cell, trials), start, end, tags, _params(cell), metrics, documents)
+        return cls(digest(cell, trials), start, end, tags, _params(cell), metrics, documents)
 
 
 def _complete_digest(run: Any) -> str | None:
@@ -165,6 +206,8 @@ def _params(cell: Cell) -> Mapping[str, Any]:
         if choice is not None:
             parts.update({f"{part}.{name}": value for name, value in choice.settings.items()})
     facts = cell.to_json()
+    if cell.metric is not None:
+        parts["metric"] = cell.metric
     parts.update({f"training.{name}": value for name, value in facts["training"].items()})
     if cell.tuned:
         parts["tuned_how"] = TUNED_ON[cell.tuned_how or "pooled"]
@@ -172,9 +215,10 @@ def _params(cell: Cell) -> Mapping[str, Any]:
     return parts
 
 
-def _digest(cell: Cell, trials: list[TrialRecord]) -> str:
+def digest(cell: Cell, trials: list[TrialRecord]) -> str:
+    """What a run of MLflow shows of a cell, in short: another state of the ledger or another form is another run."""
     return hashlib.sha256(
-        json.dumps([cell.key, [trial.to_json() for trial in trials]], sort_keys=True).encode()
+        json.dumps([FORM, cell.key, [trial.to_json() for trial in trials]], sort_keys=True).encode()
     ).hexdigest()[:16]
 
 
@@ -239,7 +283,8 @@ def sync_mirror(workspace: Workspace, uri: str | None) -> tuple[int, int]:
     try:
         for grid, key in members:
             if key in state.trials and key in state.cells:
-                changed.append(mirror.write_cell(grid, state.cells[key], state))
+                cell = state.cells[key]
+                changed.append(not mirror.has(grid, cell, state) and mirror.write_cell(grid, cell, state))
     except StoreFailure as error:
         raise UserError(
             f"the tracking store {mirror.uri} stopped answering ({error}) after {sum(changed)} new cells; "

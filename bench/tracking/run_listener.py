@@ -29,6 +29,8 @@ class RunMirror:
         if isinstance(event, Planned):
             self.plan = event.plan
             self.waiting = Counter(cell.key for cell, _ in event.jobs)
+            if event.jobs:
+                _ = self.mirror.client  # opened beside the first trials; not at all where there is nothing to write
         elif isinstance(event, Finished):
             self.waiting[event.cell.key] -= 1
             if not self.waiting[event.cell.key]:
@@ -44,24 +46,26 @@ class RunMirror:
                 self.mirror = Mirror(self.mirror.uri, self.mirror.artifacts)
             except UserError:
                 return
-        for cell in [*missed, *(cell for cell in self._cells() if cell.key not in self.waiting)]:
+        untouched = (cell for cell in self._cells() if cell.key not in self.waiting)
+        for cell in [*missed, *(cell for cell in untouched if not self.mirror.has(self._grid, cell, state))]:
             self._write(cell, state)
         if missed and not self.missed:
             self.notify(Notice(f"the tracking store {self.mirror.uri} answers again and is complete", warning=False))
+
+    @property
+    def _grid(self) -> str:
+        return self.plan.grid.name if self.plan else ""
 
     def _cells(self) -> tuple[Cell, ...]:
         return self.plan.cells if self.plan else ()
 
     def _write(self, cell: Cell, state: LedgerState) -> None:
-        from mlflow.exceptions import MlflowException
-
-        assert self.plan is not None
         if self.missed:
             self.missed.append(cell)
             return
         try:
-            self.mirror.write_cell(self.plan.grid.name, cell, state)
-        except (MlflowException, OSError) as error:
+            self.mirror.write_cell(self._grid, cell, state)
+        except (OSError, UserError) as error:
             self.missed.append(cell)
             reason = str(error).splitlines()[0][:200]
             self.notify(

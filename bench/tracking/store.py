@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from bench.results.workspace import sqlite_url
 from bench.temporary import replacing, scratch_folder
@@ -74,9 +74,9 @@ def open_store(uri: str) -> MlflowClient:
 
     be_quiet()
     with told_by_the_store(), without_stray_folders(uri):
-        _reach(uri)
+        reach(uri)
         if uri.startswith(SQLITE):
-            _make_store(_file(uri))
+            _make_store(sqlite_file(uri))
         client = MlflowClient(tracking_uri=uri)
         client.search_experiments(max_results=1)
     return client
@@ -128,11 +128,9 @@ def without_stray_folders(uri: str) -> Iterator[None]:
                 folder.rmdir()
 
 
-def _file(uri: str) -> Path:
-    """The file of an SQLite address, as SQLAlchemy finds it."""
-    import sqlalchemy
-
-    return Path(sqlalchemy.engine.make_url(uri).database or "")
+def sqlite_file(uri: str) -> Path:
+    """The file of an SQLite address, as SQLAlchemy finds it: options behind a `?` left out, the rest decoded."""
+    return Path(unquote(uri.removeprefix(SQLITE).partition("?")[0]))
 
 
 def _make_store(path: Path) -> None:
@@ -143,7 +141,7 @@ def _make_store(path: Path) -> None:
     from mlflow import MlflowClient
 
     if path.exists():
-        _try(path)
+        try_database(path)
         return
     memory = Path("/dev/shm")
     with scratch_folder("augbench", memory if os.access(memory, os.W_OK) else None) as folder:
@@ -152,14 +150,14 @@ def _make_store(path: Path) -> None:
             shutil.copyfile(folder / "mlflow.db", half)
 
 
-def _try(path: Path) -> None:
+def try_database(path: Path) -> None:
     """Open a database once: MLflow would try for over a minute before it says that it cannot."""
     address = f"{path.absolute().as_uri()}?mode=ro"
     with closing(sqlite3.connect(address, uri=True, timeout=REACH_SECONDS)) as database:
         database.execute("PRAGMA schema_version").fetchone()
 
 
-def _reach(uri: str) -> None:
+def reach(uri: str) -> None:
     """A server that does not answer is known in seconds, whatever the retries of the client."""
     place = urlsplit(uri)
     port = PORTS.get(place.scheme.split("+")[0])

@@ -192,7 +192,7 @@ def best_settings(studies: Sequence[StudyFacts]) -> dict[str, dict[str, Any]]:
 
 def write_artifacts(folder: Path, studies: Sequence[MethodStudy], method: MethodFacts) -> None:
     """A method's studies as files: facts, trials, and figures."""
-    from tables.figures import save
+    from tables.style import save
     from tables.tuning_figures import folds_figure, history_figure, importance_figure
 
     document = {"name": method.name, **method.facts, "best": best_settings(method.studies)}

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from bench.cli import completion
 from bench.cli.options import DEFAULT_WORKSPACE, DataOption, TrackingOption, WorkspaceOption
 
 
@@ -20,6 +21,7 @@ def check_plugins(
     everything: Annotated[
         bool, typer.Option("--all", help="Every augmenter, readout and learner that `bench list` shows.")
     ] = False,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds that the checks of one plug-in may take.")] = 600,
 ) -> None:
     """Hold augmenters, readouts and learners to what they promise: untouched input, own randomness, odd graphs borne.
 
@@ -35,7 +37,7 @@ def check_plugins(
         raise UserError("bench check needs names of plug-ins, or --all for every one; `bench list` shows them")
     console, reports = Console(), []
     with console.status("checking") as status:
-        for report in api.check(names or ()):
+        for report in api.check(names or (), timeout):
             reports.append(report)
             status.update(f"checking; {report.name} is done")
             if not everything:
@@ -48,7 +50,10 @@ def check_plugins(
 def inspect(
     dataset: Annotated[str, typer.Argument(help="Dataset whose graphs are augmented.")],
     augmenter: Annotated[
-        list[str] | None, typer.Option("--augmenter", "-a", help="name[:key=value,...]; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--augmenter", "-a", help="name[:key=value,...]; may be repeated.", autocompletion=completion.augmenters
+        ),
     ] = None,
     k: Annotated[int, typer.Option("-k", help="Labelled graphs per class.")] = 10,
     fold: Annotated[int, typer.Option(help="The first trial's fold.")] = 0,

@@ -32,11 +32,12 @@ def status(data: DataOption = None) -> None:
     from bench.datasets.loading import present_tu_sets
     from bench.datasets.paths import data_root
     from bench.datasets.split_files import PUBLISHED, families_at_hand
+    from bench.datasets.stored import stored_names
 
     root = data_root(data)
     table = Table("dataset", "state", "graphs", "classes", "node features", "splits", box=None, pad_edge=False)
     missing = []
-    others = sorted(present_tu_sets(root) - set(PAPER_SETS))
+    others = sorted((present_tu_sets(root) | stored_names(root)) - set(PAPER_SETS))
     for name in [*PAPER_SETS, *others, "digits", "synthetic"]:
         info = cheap_info(name, root)
         families = families_at_hand(name, root)
@@ -87,24 +88,39 @@ def fetch(
 @app.command(name="import")
 def import_(
     paths: Annotated[
-        list[Path], typer.Argument(help="Archives, folders in TU layout, split files, or folders of them.")
+        list[Path],
+        typer.Argument(help="Archives, folders in TU layout, files of graphs (.pt), split files, or folders of them."),
     ],
     data: DataOption = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the dataset in a .pt file.", show_default="the file's name")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="What results on it are judged by: roc_auc, ...", show_default="accuracy")
+    ] = None,
     family: Annotated[
         str | None, typer.Option(help="Name of the split family.", show_default="the split file's folder")
     ] = None,
 ) -> None:
-    """Take in datasets (NAME.zip or folders) and split files (NAME_splits.json) that you have."""
+    """Take in datasets (NAME.zip, folders, a list of graphs in a .pt file) and split files (NAME_splits.json)."""
+    from bench.datasets.graph_files import SUFFIXES, import_graphs
     from bench.datasets.importing import find_items, import_path
     from bench.datasets.paths import data_root
 
     root = data_root(data)
     items = [item for path in paths for item in find_items(path.expanduser())]
     items.sort(key=lambda item: item.name.endswith("_splits.json"))
+    graphs = [item for item in items if item.suffix.lower() in SUFFIXES]
+    if (name or metric) and len(graphs) != 1:
+        raise UserError(f"--name and --metric are for one .pt file of graphs, and there are {len(graphs)} here")
+    if metric:
+        from bench.protocol.registries import METRICS
+
+        metric = METRICS.resolve(metric).label
     failures: list[UserError] = []
     for item in items:
         try:
-            _tell(import_path(item, root, family))
+            _tell(import_graphs(item, root, name, metric) if item in graphs else import_path(item, root, family))
         except UserError as error:
             if len(items) == 1:
                 raise

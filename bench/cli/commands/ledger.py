@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bench.cli.options import DEFAULT_WORKSPACE, DataOption, WorkspaceOption
+from bench.cli.options import (
+    DEFAULT_WORKSPACE,
+    DataOption,
+    DeviceOption,
+    JobsOption,
+    TrialTimeoutOption,
+    WorkspaceOption,
+)
 
 if TYPE_CHECKING:
     from bench.execution.verify import Check
@@ -53,8 +61,9 @@ def merge(
     if into is None and len(ledgers) < 2:
         raise UserError(f"there is nothing to merge {ledgers[0]} with; name another ledger, or --into a workspace")
     target = into or ledgers[0]
-    if target.is_file():
-        raise UserError(f"{target} is a file; give the workspace to merge into with --into FOLDER")
+    if target.is_file() or (Workspace(target).shared.is_file() and not Workspace(target).ledger.is_file()):
+        what = "a file" if target.is_file() else "a shared folder"
+        raise UserError(f"{target} is {what}; give the workspace to merge into with --into FOLDER")
     added = merge_ledgers(ledgers, Workspace(target))
     Console().print(
         f"{added.cells} cells and {added.trials} trials were new to {target}; `bench sync -w {target}` mirrors them",
@@ -103,6 +112,37 @@ def rekey(
     )
 
 
+def share(
+    folder: Annotated[Path, typer.Argument(help="Folder to write.")],
+    sources: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Workspaces, ledger files or archives; several are joined.", show_default="runs"),
+    ] = None,
+    data: DataOption = None,
+    graphs: Annotated[
+        bool, typer.Option("--graphs", help="Also the graphs of datasets that were stored from memory or a file.")
+    ] = False,
+) -> None:
+    """Write results for somebody else: trials, tables, report, environment, and a README with the commands that check.
+
+    `bench tables --from FOLDER`, `verify --from`, `merge` and `bench.load` in Python take the folder.
+    """
+    from rich.console import Console
+
+    from bench.datasets.paths import data_root
+    from bench.public.sharing import share as write
+
+    found = write(sources or [DEFAULT_WORKSPACE], folder, data_root(data), graphs)
+    console = Console()
+    for words in found.left_out:
+        console.print(f"left out: {words}", markup=False, highlight=False, soft_wrap=True)
+    console.print(
+        f"{len(found.files)} files in {found.folder}; {found.folder / 'README.md'} says how to check them",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
 def verify(
     source: Annotated[
         Path, typer.Option("--from", help="A workspace, a ledger file or a parquet archive.")
@@ -110,16 +150,24 @@ def verify(
     sample: Annotated[int, typer.Option(min=1, help="How many finished trials to run again.")] = 10,
     seed: Annotated[int, typer.Option(help="Which ones: the same seed chooses the same trials.")] = 0,
     data: DataOption = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps.")] = "cpu",
+    device: DeviceOption = "cpu",
+    jobs: JobsOption = None,
+    trial_timeout: TrialTimeoutOption = None,
 ) -> None:
     """Run finished trials again and compare every digit; exit code 1 when one comes out different."""
     from rich.console import Console
     from rich.markup import escape
 
     from bench.datasets.paths import data_root
+    from bench.execution.local import LocalPool
+    from bench.execution.pool import PoolSetup
+    from bench.execution.request import check_workers, processes
     from bench.execution.verify import Candidates
     from bench.execution.verify import verify as run_again
+    from bench.execution.worker import WorkerSettings
+    from bench.plan.identity import DEFAULT_ENGINE
 
+    check_workers(jobs, trial_timeout)
     console, root = Console(), data_root(data)
     candidates = Candidates.of(source, root)
     if candidates.stale:
@@ -129,7 +177,12 @@ def verify(
         mark = "[green]same[/]" if check.same else "[red]not the same[/]"
         console.print(f"{mark} {escape(str(check))}", highlight=False, soft_wrap=True)
 
-    checks = run_again(candidates.sample(sample, seed), root, device, tell)
+    chosen = candidates.sample(sample, seed)
+    setup = PoolSetup(
+        WorkerSettings(str(root), DEFAULT_ENGINE, device), min(processes(jobs), len(chosen)), None, trial_timeout
+    )
+    with closing(LocalPool(setup)) as pool:
+        checks = run_again(chosen, pool, root, device, tell)
     same = sum(check.same for check in checks)
     console.print(f"{same} of {len(checks)} came out the same", highlight=False)
     raise typer.Exit(0 if same == len(checks) else 1)

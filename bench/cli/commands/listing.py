@@ -7,10 +7,36 @@ from typing import Annotated
 import typer
 
 
+def grid_names() -> tuple[str, ...]:
+    """Every grid that goes by a name."""
+    from tables.own_specs import EVERY_NAME
+
+    return ("quick", "augmenters", "full", *EVERY_NAME)
+
+
+def grid_lines(name: str) -> list[str]:
+    """What a grid holds: how many cells and trials, and the values of each of its axes."""
+    from rich.markup import escape
+
+    from bench.cli.words import counted
+    from bench.plan.grids import AXES, named_grid
+
+    grid = named_grid(name)
+    size = counted(len(grid.cells), "cell")
+    trials = counted(len(grid.cells) * grid.folds * grid.repeats, "trial")
+    lines = [f"[bold]{name}[/] (grid): {size}, {trials} ({grid.folds} folds x {grid.repeats}, preset {grid.preset})"]
+    for axis, part in AXES.items():
+        values = dict.fromkeys(str(getattr(cell, part)) for cell in grid.cells)
+        lines.append(f"  {axis:<12} {escape(', '.join(filter(None, values)))}")
+    return lines
+
+
 def list_plugins(
-    name: Annotated[str | None, typer.Argument(help="One of the names: show its settings.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="One of the names: show its settings, or what a grid holds.")
+    ] = None,
 ) -> None:
-    """Learners, augmenters, backbones, readouts, datasets and grids; with a NAME, the settings it takes."""
+    """Learners, augmenters, backbones, readouts, datasets and grids; with a NAME, its settings or a grid's cells."""
     from rich.console import Console
     from rich.table import Table
 
@@ -19,7 +45,7 @@ def list_plugins(
     from bench.learning import LEARNERS
     from bench.registry import show, unknown
     from models import BACKBONES, READOUTS
-    from tables.own_specs import OWN_TABLES
+    from tables.own_specs import LEARNERS_BY_K, OWN_TABLES
     from tables.specs import NAMES
 
     console = Console()
@@ -44,6 +70,7 @@ def list_plugins(
             table.add_row("grid", grid, "the cells of the paper's " + ("figure" if grid == "main_exp" else "table"))
         for grid in OWN_TABLES:
             table.add_row("grid", grid, "plain learners and networks beside the paper's best augmenter")
+        table.add_row("grid", LEARNERS_BY_K.name, "learners, plain networks and GDM Acc over the label rates")
         table.add_row("grid", "full", "all of the paper's cells")
         console.print(table)
         console.print("\n[dim]bench list NAME shows the settings of one; write them as name:key=value,key=value[/]")
@@ -57,4 +84,9 @@ def list_plugins(
                     f"  {setting.name:<12} {setting.domain}; default {show(setting.default)}", highlight=False
                 )
             return
-    raise unknown("name", name, (n for registry in registries.values() for n in registry.entries()))
+    if name in grid_names():
+        for line in grid_lines(name):
+            console.print(line, highlight=False, soft_wrap=True)
+        return
+    known = (n for registry in registries.values() for n in registry.entries())
+    raise unknown("name", name, (*known, *grid_names()))

@@ -20,16 +20,21 @@ def ui(
     from rich.console import Console
 
     from bench.registry import UserError
+    from bench.results.ledger import read_state
     from bench.results.workspace import Workspace
     from bench.tracking.server import LOG, check_port, last_words, running_ui
+    from bench.tracking.view import page
 
     home = Workspace(workspace).existing()
+    plans = read_state(home.ledger, curves=False).plans
+    where = page(home, plans[-1].grid if plans else None)
     check_port(host, port)
     listening = "this machine alone" if host in ("127.0.0.1", "localhost", "::1") else f"everyone who can reach {host}"
     place = f"[{host}]" if ":" in host else host
     with running_ui(home, host, port) as server:
         Console().print(
-            f"MLflow UI of {escape(str(workspace))} at http://{escape(place)}:{port}, for {listening}; Ctrl-C ends it",
+            f"MLflow UI of {escape(str(workspace))} at http://{escape(place)}:{port}{where} , for {listening}; "
+            "Ctrl-C ends it",
             highlight=False,
             soft_wrap=True,
         )

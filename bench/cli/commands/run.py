@@ -10,31 +10,42 @@ from bench.cli import options
 from bench.plan.identity import DEFAULT_ENGINE
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bench.plan.grids import Grid
+    from bench.execution.precision import Precision
 
 
 def run(
     grid: options.GridOption = None,
     dataset: options.DatasetOption = None,
-    augmenter: Annotated[
-        list[str] | None, typer.Option("--augmenter", "-a", help="name[:key=value,...]; may be repeated.")
-    ] = None,
+    augmenter: options.AugmenterOption = None,
     k: options.LabelsOption = None,
     backbone: options.BackboneOption = None,
     readout: options.ReadoutOption = None,
     learner: options.LearnerOption = None,
+    set_: options.SetOption = None,
+    add: options.AddOption = None,
     folds: options.FoldsOption = None,
     repeats: Annotated[int | None, typer.Option(help="Label draws per fold.")] = None,
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            help="Go on adding label draws until every difference to plain training is known to this many points.",
+            show_default=False,
+        ),
+    ] = None,
+    max_repeats: Annotated[
+        int | None,
+        typer.Option(help="With --precision: the most label draws per fold. Default: 50.", show_default=False),
+    ] = None,
     preset: options.PresetOption = None,
     epochs: options.EpochsOption = None,
     features: options.FeaturesOption = None,
     splits: options.SplitsOption = None,
+    metric: options.MetricOption = None,
     jobs: options.JobsOption = None,
     memory: options.MemoryOption = None,
     executor: options.ExecutorOption = "local",
     scheduler: options.SchedulerOption = None,
+    cluster: options.ClusterOption = None,
     trial_timeout: options.TrialTimeoutOption = None,
     workspace: options.WorkspaceOption = options.DEFAULT_WORKSPACE,
     data: options.DataOption = None,
@@ -55,6 +66,10 @@ def run(
         str | None,
         typer.Option(help="With --tuned: where the studies are. Default: in the workspace.", show_default=False),
     ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option("--shard", help="Only part I of N equal parts: I/N. Join the parts with bench merge."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would run, what cannot, and how long it would take.")
     ] = False,
@@ -65,22 +80,17 @@ def run(
     Without --grid and --dataset it is the grid `quick`. Beside --grid, the axes narrow it.
     """
     from bench.execution.request import RunRequest
+    from bench.plan.asked import adjusted, changed, chosen_grid
 
-    axes: dict[str, list[Any]] = {
-        "datasets": dataset or [],
-        "augmenters": augmenter or [],
-        "k": options.whole_numbers(k or [], "-k"),
-        "backbones": backbone or [],
-        "readouts": readout or [],
-        "learners": options.specs(learner or []),
-    }
-    chosen = chosen_grid(grid, axes, data)
+    axes = options.axes(dataset, augmenter, k, (backbone, readout, learner))
+    chosen = changed(chosen_grid(grid, axes, data), set_ or [], options.specs(add or []))
     changes: dict[str, Any] = {
         "folds": folds,
         "repeats": repeats,
         "preset": preset,
         "features": features,
         "splits": splits,
+        "metric": metric,
     }
     request = RunRequest(
         grid=adjusted(chosen, changes, epochs),
@@ -99,6 +109,9 @@ def run(
         memory=memory,
         pooled=pooled,
         trial_timeout=trial_timeout,
+        shard=shard,
+        cluster=options.comma_separated(cluster or []),
+        precision=asked_precision(precision, max_repeats),
     )
     if dry_run:
         from bench.cli.dry_run import preview
@@ -109,39 +122,13 @@ def run(
     raise typer.Exit(run_and_report(request))
 
 
-def chosen_grid(name: str | None, axes: dict[str, list[Any]], data: Path | None = None) -> Grid:
-    """The grid of that name, narrowed; or the product of the axes."""
-    from bench.plan.grids import Grid, named_grid, narrowed, product
+def asked_precision(points: float | None, most: int | None) -> Precision | None:
+    """The width to reach, and where to stop without it."""
+    from bench.execution.precision import MOST_DRAWS, Precision
     from bench.registry import UserError
 
-    if name is None and axes["datasets"]:
-        given = {axis: values for axis, values in axes.items() if values}
-        _refuse_idle_axes(given)
-        return Grid("custom", product(**given))
-    if name is None and any(axes.values()):
-        raise UserError("these axes need a dataset; add -d NAME, or --grid to narrow one")
-    return narrowed(named_grid(name or "quick", data), axes)
-
-
-def _refuse_idle_axes(axes: dict[str, list[Any]]) -> None:
-    """A backbone beside learners that have none would change nothing in silence."""
-    from bench.plan.grids import AXES, has_network
-    from bench.registry import UserError
-
-    learners = axes.get("learners", [])
-    idle = next((axis for axis in ("backbones", "readouts") if axis in axes), None)
-    if learners and idle and not any(map(has_network, learners)):
-        raise UserError(
-            f"{', '.join(learners)} has no {AXES[idle]}, so {', '.join(axes[idle])} would change nothing; "
-            f"leave out --{AXES[idle]}, or add -m gnn"
-        )
-
-
-def adjusted(grid: Grid, changes: dict[str, Any], epochs: int | None) -> Grid:
-    """The grid with what the command line says otherwise."""
-    from dataclasses import replace
-
-    given = {key: value for key, value in changes.items() if value is not None}
-    if epochs is not None:
-        given["training"] = {**grid.training, "epochs": epochs}
-    return replace(grid, **given)
+    if points is None:
+        if most is not None:
+            raise UserError(f"--max-repeats {most} limits --precision; add --precision POINTS, or use --repeats")
+        return None
+    return Precision(points, MOST_DRAWS if most is None else most)

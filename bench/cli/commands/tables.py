@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bench.cli.options import DEFAULT_WORKSPACE, WorkspaceOption
-from bench.registry import UserError
+from bench.cli.chosen_tables import TableChoice
+from bench.cli.options import DEFAULT_WORKSPACE, AddOption, DataOption, LabelOption, SetOption, WorkspaceOption
+from bench.registry import UserError, unknown
+from tables.specs import PLACE
 
 if TYPE_CHECKING:
     from bench.results.records import Record
@@ -21,7 +23,7 @@ FromOption = Annotated[
     typer.Option("--from", help="Read trials from a parquet or JSON-lines file instead of the workspace's ledger."),
 ]
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Folder to write to. Default: WORKSPACE/tables.")]
-MetricOption = Annotated[str, typer.Option(help="accuracy, balanced_accuracy or macro_f1.")]
+MetricOption = Annotated[str, typer.Option(help="accuracy, balanced_accuracy, macro_f1 or another that was recorded.")]
 FeaturesOption = Annotated[
     str, typer.Option(help="Node features of the sets without any; several, with commas, give a table each.")
 ]
@@ -33,6 +35,15 @@ WhereOption = Annotated[
 ]
 MixOption = Annotated[
     list[str] | None, typer.Option(help="A property in which the cells of one table may differ. May be repeated.")
+]
+DrawsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--repeats",
+        min=0,
+        help="Label draws per fold to use, 0 for all on record. Default: three in the paper's tables, else all.",
+        show_default=False,
+    ),
 ]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Refuse cells with missing trials instead of showing n/N.")
@@ -46,7 +57,8 @@ def tables(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="10labelrate, Match, GAE, GNN_Baseline, Pool, main_exp, custom. Default: all with results."
+            help="10labelrate, Match, GAE, GNN_Baseline, Pool, main_exp, learners, learners_by_k, custom, or "
+            "a grid file. Default: all with results."
         ),
     ] = None,
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
@@ -54,34 +66,56 @@ def tables(
     out: OutOption = None,
     style: Annotated[str, typer.Option(help="paper or booktabs.")] = "paper",
     mark: MarkOption = "best",
-    metric: MetricOption = "accuracy",
+    metric: Annotated[
+        str, typer.Option(help="accuracy, balanced_accuracy, ...", show_default="what the dataset is judged by")
+    ] = "",
     settings: SettingsOption = "default",
     features: FeaturesOption = "",
     splits: SplitsOption = "",
     preset: PresetOption = "",
     where: WhereOption = None,
     mix: MixOption = None,
+    repeats: DrawsOption = None,
     strict: StrictOption = False,
     standalone: Annotated[
         bool, typer.Option("--standalone", help="Also one document that compiles by itself.")
     ] = False,
     document_class: Annotated[str, typer.Option(help="Class of that document: article or llncs.")] = "article",
     export: Annotated[Path | None, typer.Option(help="Also write every trial to this parquet file.")] = None,
+    rows: Annotated[
+        str, typer.Option(help="A table of your own: properties by row, as augmenter.eps or augmenter,backbone.")
+    ] = "",
+    columns: Annotated[str, typer.Option(help="Properties by column. Default with --rows: dataset,k.")] = "",
+    name: Annotated[str, typer.Option(help="File name of that table.", show_default="own")] = "",
+    caption: Annotated[str, typer.Option(help="Caption of that table.", show_default=False)] = "",
+    set_: SetOption = None,
+    add: AddOption = None,
+    label: LabelOption = None,
+    data: DataOption = None,
 ) -> None:
-    """Write the paper's tables from the ledger: LaTeX, CSV, Markdown and a macro for each cell."""
+    """Write tables from the ledger: LaTeX, CSV, Markdown and a macro for each cell.
+
+    The paper's by their names, one of your own by --rows and --columns, or the one that a grid file describes.
+    """
+    from dataclasses import replace
+
     from rich.console import Console
 
     from tables import figures, formats, latex
-    from tables.grid import fill, specs_for
+    from tables.grid import fill
+    from tables.style import save
     from tables.terminal import show_grid
-    from tables.wording import KINDS
+    from tables.wording import KINDS, pooled_lines
 
     folder = out or workspace / "tables"
     index = _index(workspace, source)
-    requests = _requests(_picks(features, splits, preset, where, mix), settings, mark, metric, strict)
+    facts, places = _sorted_out(where, index)
+    requests = _requests(_picks(features, splits, preset, facts, mix), settings, mark, metric, strict, repeats=repeats)
+    choice = TableChoice(names or (), rows, columns, name, caption, places, set_ or (), add or (), label or (), data)
+    choice.check()
     grids: list[Grid] = []
     for request in requests:
-        filled = [fill(index, spec, request) for spec in specs_for(index, names or (), request.settings)]
+        filled = [fill(index, spec, own) for spec, own in choice.filled_with(index, request)]
         grids += [grid for grid in filled if names or any(entry.value.n for entry in grid.entries)]
     if not grids:
         raise UserError("no cell has the properties asked for; see what there is with: bench status")
@@ -92,18 +126,28 @@ def tables(
             stem = grid.name if kind == "values" else f"{grid.name}-{kind}"
             texts[f"{stem}.tex"] = latex.table(grid, kind, style)
             texts[f"{stem}.md"] = formats.markdown(grid, kind)
+        if over := pooled_lines(grid):
+            texts[f"{grid.name}-overall.tex"] = latex.pooled(grid, over)
+            texts[f"{grid.name}-overall.md"] = formats.pooled_markdown(over)
         texts[f"{grid.name}.csv"] = formats.tidy(grid, index).to_csv(index=False, float_format="%.12g")
-    texts["macros.tex"] = latex.macros(grids)
+    macros = f"{grids[0].name}-macros.tex" if choice.own else "macros.tex"  # one's own leaves the others' alone
+    texts[macros] = latex.macros(grids)
     if standalone:
-        bodies = [texts[name] for name in texts if name.endswith(".tex") and name != "macros.tex"]
-        beside = {"main_exp.pdf": latex.figure_caption(metric)}
-        texts["standalone.tex"] = latex.standalone(bodies, texts["macros.tex"], document_class, beside)
+        bodies = [texts[file] for file in texts if file.endswith(".tex") and file != macros]
+        beside = {"main_exp.pdf": latex.figure_caption(metric or "accuracy")}
+        document = f"{grids[0].name}-standalone.tex" if choice.own else "standalone.tex"
+        texts[document] = latex.standalone(bodies, texts[macros], document_class, {} if choice.own else beside)
         try:
-            drawn = figures.label_rate_figure(figures.curves(index, requests[0]))
+            drawn = (
+                None
+                if choice.own
+                else figures.label_rate_figure(figures.curves(index, replace(requests[0], metric=metric or "accuracy")))
+            )
         except figures.NothingToDraw as nothing:
             _say(f"without the figure: {nothing}")
         else:
-            figures.save(drawn, folder, "main_exp", ["pdf"])
+            if drawn is not None:
+                save(drawn, folder, "main_exp", ["pdf"])
     _write(folder, texts)
     if export is not None:
         from bench.results.archive import write_archive
@@ -125,6 +169,7 @@ def figures(
     backbone: Annotated[str, typer.Option(help="Backbone whose lines are drawn.")] = "gcn",
     readout: Annotated[str, typer.Option(help="Readout whose lines are drawn.")] = "mean",
     formats: Annotated[str, typer.Option("--formats", help="pdf, svg, png.")] = "pdf,svg,png",
+    width: Annotated[str, typer.Option(help="text, or column for one column of a two-column page.")] = "text",
     metric: MetricOption = "accuracy",
     settings: OneSettingsOption = "default",
     features: FeaturesOption = "",
@@ -132,28 +177,27 @@ def figures(
     preset: PresetOption = "",
     where: WhereOption = None,
     mix: MixOption = None,
+    repeats: DrawsOption = None,
     strict: StrictOption = False,
 ) -> None:
-    """Draw the label-rate figure and a critical-difference diagram for each label rate."""
-    from tables import figures as drawing
+    """Draw differences to plain training, label rates, ranks, costs, learners, and our numbers beside the paper's."""
+    from tables import style
+    from tables.publishing import all_figures
 
     index = _index(workspace, source)
     folder = out or workspace / "tables"
     kinds = _words(formats)
     for kind in kinds:
-        if kind not in drawing.FORMATS:
-            raise UserError(f"figures cannot be written as '{kind}'; choose from {', '.join(drawing.FORMATS)}")
+        if kind not in style.FORMATS:
+            raise UserError(f"figures cannot be written as '{kind}'; choose from {', '.join(style.FORMATS)}")
+    if width not in style.WIDTHS:
+        raise unknown("width of a figure", width, style.WIDTHS)
     picks = _picks(features, splits, preset, where, mix)
-    for request in _requests(picks, settings, "best", metric, strict, one=True):
-        data = drawing.curves(index, request, backbone, readout, _words(datasets))
-        paths = drawing.save(drawing.label_rate_figure(data), folder, f"main_exp{request.suffix}", kinds)
-        for k in drawing.ranking_rates(data):
-            found = drawing.rank_methods(data, k)
-            if found is not None:
-                name = f"critical-difference-k{k}{request.suffix}"
-                paths += drawing.save(drawing.critical_difference_figure(found), folder, name, kinds)
-        for path in paths:
-            _say(str(path))
+    for request in _requests(picks, settings, "best", metric, strict, one=True, repeats=repeats):
+        drawn = all_figures(index, request, (backbone, readout), _words(datasets), style.WIDTHS[width])
+        for name, figure in drawn:
+            for path in style.save(figure, folder, f"{name}{request.suffix}", kinds):
+                _say(str(path))
 
 
 def compare(
@@ -167,11 +211,11 @@ def compare(
     preset: PresetOption = "",
     where: WhereOption = None,
     mix: MixOption = None,
+    repeats: DrawsOption = None,
 ) -> None:
     """Set our numbers beside the paper's: difference, noise, verdict, and the paper's own contradictions."""
     from rich.console import Console
 
-    from bench.registry import unknown
     from tables import compare as comparing
     from tables.specs import TABLES
     from tables.terminal import show_comparison
@@ -181,7 +225,7 @@ def compare(
             raise unknown("table of the paper", name, TABLES)
     index = _index(workspace, source)
     console, texts = Console(), {}
-    for request in _requests(_picks(features, splits, preset, where, mix), settings, "best", one=True):
+    for request in _requests(_picks(features, splits, preset, where, mix), settings, "best", one=True, repeats=repeats):
         found = comparing.compare(index, request, names or ())
         texts[f"compare{request.suffix}.md"] = comparing.markdown(found)
         texts[f"compare{request.suffix}.tex"] = comparing.latex(found)
@@ -194,8 +238,15 @@ def compare(
 
 def report(
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
-    source: FromOption = None,
+    source: Annotated[
+        list[Path] | None,
+        typer.Option("--from", help="Read trials from a parquet or JSON-lines file; with --site may be repeated."),
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File. Default: WORKSPACE/report.html.")] = None,
+    site: Annotated[
+        Path | None,
+        typer.Option(help="Write a static site to this folder instead: an index and a report for each --from."),
+    ] = None,
     title: Annotated[str, typer.Option(help="Heading of the page.")] = "augbench report",
     mark: MarkOption = "ties",
     metric: MetricOption = "accuracy",
@@ -205,15 +256,36 @@ def report(
     preset: PresetOption = "",
     where: WhereOption = None,
     mix: MixOption = None,
+    repeats: DrawsOption = None,
 ) -> None:
-    """Write one self-contained HTML page: tables, figures, comparison with the paper, costs, failures, provenance."""
-    from tables.report import render
+    """Write one self-contained HTML page: verdict, differences, every cell, tables, the paper's numbers, provenance.
 
-    index = _index(workspace, source)
-    requests = _requests(_picks(features, splits, preset, where, mix), settings, mark, metric)
-    path = out or workspace / "report.html"
-    _write(path.parent, {path.name: render(index.results, requests, title)})
-    _say(str(path))
+    With --site a folder of such pages, one for each result set, with an index that compares them.
+    """
+    from bench.results.frame import from_records
+    from tables.explorer import Curves
+    from tables.report import render
+    from tables.site import ResultSet, names_of
+    from tables.site import site as pages
+
+    sources = source or [workspace]
+    if len(sources) > 1 and site is None:
+        raise UserError(f"--from was given {len(sources)} times; a report is of one result set, several need --site")
+    if site is not None and out is not None:
+        raise UserError("--out names the file of one report and --site a folder of several; give one of them")
+    requests = _requests(_picks(features, splits, preset, where, mix), settings, mark, metric, repeats=repeats)
+    sets = []
+    for name, path in zip(names_of(sources), sources, strict=True):
+        curves = Curves()
+        sets.append(ResultSet(name, from_records(curves.watch(_records(workspace, path))), curves))
+    if site is not None:
+        texts = pages(sets, requests, title)
+        _write(site, texts)
+        _say(f"{len(texts)} pages in {site}")
+        return
+    place = out or workspace / "report.html"
+    _write(place.parent, {place.name: render(sets[0].results, requests, title, sets[0].curves)})
+    _say(str(place))
 
 
 def _index(workspace: Path, source: Path | None) -> Index:
@@ -227,6 +299,18 @@ def _records(workspace: Path, source: Path | None, curves: bool = True) -> Itera
     from bench.results.workspace import records_at
 
     return records_at(source or workspace, curves)
+
+
+def _sorted_out(where: list[str] | None, index: Index) -> tuple[list[str], dict[str, str]]:
+    """What was asked of cells: facets, by which a ledger's cells are told apart, and properties that place them."""
+    facts, places = [], {}
+    for item in where or ():
+        name, equals, value = (part.strip() for part in item.partition("="))
+        if equals and value and name not in index.facets and ("." in name or name in PLACE):
+            places[name] = value
+        else:
+            facts.append(item)
+    return facts, places
 
 
 def _picks(features: str, splits: str, preset: str, where: list[str] | None, mix: list[str] | None) -> dict[str, Pick]:
@@ -248,7 +332,13 @@ def _picks(features: str, splits: str, preset: str, where: list[str] | None, mix
 
 
 def _requests(
-    picks: dict[str, Pick], settings: str, mark: str, metric: str = "accuracy", strict: bool = False, one: bool = False
+    picks: dict[str, Pick],
+    settings: str,
+    mark: str,
+    metric: str = "accuracy",
+    strict: bool = False,
+    one: bool = False,
+    repeats: int | None = None,
 ) -> list[Request]:
     """What the options ask for; one request for each pick."""
     from tables.grid import Request
@@ -256,7 +346,7 @@ def _requests(
     kinds = _words(settings)
     if not kinds or (one and len(kinds) > 1):
         raise UserError(f"--settings {settings} is not valid here; give default or tuned")
-    return [Request(metric, tuple(kinds), mark, pick, strict, suffix) for suffix, pick in picks.items()]
+    return [Request(metric, tuple(kinds), mark, pick, strict, suffix, repeats) for suffix, pick in picks.items()]
 
 
 def _words(text: str) -> list[str]:

@@ -8,21 +8,19 @@ from typing import Annotated, Any
 import typer
 
 from bench.cli import options
-from bench.cli.commands.run import adjusted, chosen_grid
 from bench.plan.identity import DEFAULT_ENGINE
 
 
 def tune(
     grid: options.GridOption = None,
     dataset: options.DatasetOption = None,
-    augmenter: Annotated[
-        list[str] | None,
-        typer.Option("--augmenter", "-a", help="name[:key=value,...]; what is written stays. May be repeated."),
-    ] = None,
+    augmenter: options.AugmenterOption = None,
     k: options.LabelsOption = None,
     backbone: options.BackboneOption = None,
     readout: options.ReadoutOption = None,
     learner: options.LearnerOption = None,
+    set_: options.SetOption = None,
+    add: options.AddOption = None,
     trials: Annotated[
         int,
         typer.Option(
@@ -66,6 +64,7 @@ def tune(
     epochs: options.EpochsOption = None,
     features: options.FeaturesOption = None,
     splits: options.SplitsOption = None,
+    metric: options.MetricOption = None,
     jobs: options.JobsOption = None,
     memory: options.MemoryOption = None,
     executor: options.ExecutorOption = "local",
@@ -91,26 +90,21 @@ def tune(
         return
     from bench.cli.tune_report import tune_and_report
     from bench.execution.request import RunRequest
+    from bench.plan.asked import adjusted, changed, chosen_grid
     from bench.tuning.request import TuneRequest
     from bench.tuning.space import read_narrowing
     from bench.tuning.study import Search
 
-    axes: dict[str, list[Any]] = {
-        "datasets": dataset or [],
-        "augmenters": augmenter or [],
-        "k": options.whole_numbers(k or [], "-k"),
-        "backbones": backbone or [],
-        "readouts": readout or [],
-        "learners": options.specs(learner or []),
-    }
+    axes = options.axes(dataset, augmenter, k, (backbone, readout, learner))
     changes: dict[str, Any] = {
         "folds": folds,
         "repeats": repeats,
         "preset": preset,
         "features": features,
         "splits": splits,
+        "metric": metric,
     }
-    chosen = adjusted(chosen_grid(grid, axes, data), changes, epochs)
+    chosen = adjusted(changed(chosen_grid(grid, axes, data), set_ or [], options.specs(add or [])), changes, epochs)
     run = RunRequest(
         grid=chosen,
         workspace=workspace,

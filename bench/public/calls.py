@@ -1,0 +1,184 @@
+"""What `import bench` offers: the commands as functions, with the command line's options as keywords.
+
+Each makes the typed request that the command line would make and hands it to `bench.api`, so that planner, ledger,
+resume, pools and MLflow are the same. Nothing is printed but a progress bar, where one is asked for.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from bench import api
+from bench.plan.planner import Plan
+from bench.public import options as words
+from bench.public.classes import CODE, base_of, spec_of
+from bench.public.options import InspectOptions, PlanOptions, RunOptions, ShareOptions, TuneOptions
+from bench.public.results import Results
+from bench.registry import Registry, UserError
+
+if TYPE_CHECKING:
+    from bench.checking import Report
+    from bench.public.sharing import Shared
+
+SEARCH = ("sampler", "pruner", "seed")
+
+
+def run(datasets: Any = None, augmenters: Any = None, k: Any = None, **options: Unpack[RunOptions]) -> Results:
+    """Run what the workspace lacks of these cells and return their results.
+
+    `datasets`: names, lists of PyG `Data`, PyG datasets, or `Dataset` classes and instances; `{"mine": graphs}` gives
+    graphs a name. `augmenters`: names such as "dropedge:p=0.4", classes, or instances such as `DropEdge(p=0.4)`. `k`:
+    labeled graphs per class. Without `datasets` and `grid` it is the grid "quick"; beside `grid`, the three narrow it.
+    The keywords are the options of `bench run`: folds, repeats, preset, epochs, set, add, backbones, readouts, learners
+    (or models), features, splits, workspace, data, jobs, memory, executor, scheduler, trial_timeout, device, engine,
+    retry, skip_unavailable, tuned, pooled, storage, tracking_uri. `progress`: True or False; without it there is a bar
+    in a notebook and none elsewhere.
+
+    The same call again runs nothing twice. Ctrl-C (or the stop button) keeps every finished trial: what is there is
+    returned, with a warning that says what is left.
+    """
+    words.check_keywords(options, RunOptions, "run")
+    request = words.run_request(datasets, augmenters, k, options)
+    with _told(options.get("progress")) as listeners:
+        outcome = api.run(request, listeners)
+    if outcome.interrupted:
+        _warn(
+            f"stopped; the {outcome.ran} trials finished in this run are kept, {outcome.left} are left. "
+            "Call it again to go on."
+        )
+    elif outcome.failures:
+        cell, record = outcome.failures[0]
+        _warn(
+            f"{len(outcome.failures)} trials have no result; the first: {cell.label}, fold {record.fold}: "
+            f"{record.reason}. Calling it again tries them again; see `failures` of the results"
+        )
+    return Results.of_run(outcome)
+
+
+def plan(datasets: Any = None, augmenters: Any = None, k: Any = None, **options: Unpack[PlanOptions]) -> Plan:
+    """The cells that `run` would run with the same words, checked and resolved; nothing runs."""
+    words.check_keywords(options, PlanOptions, "plan")
+    return api.plan(words.run_request(datasets, augmenters, k, options))
+
+
+def tune(
+    datasets: Any = None, augmenters: Any = None, k: Any = None, **options: Unpack[TuneOptions]
+) -> api.TuneOutcome:
+    """Search settings for every method, as `bench tune`; `run(..., tuned=True)` then measures the best of each fold.
+
+    Beside the keywords of `run`: trials, timeout, space (`{"lr": "0.001..0.01"}`), validation, sampler, pruner, seed.
+    """
+    from bench.tuning.request import TuneRequest
+    from bench.tuning.space import read_narrowing
+    from bench.tuning.study import Search
+
+    words.check_keywords(options, TuneOptions, "tune")
+    run_options = {name: value for name, value in options.items() if name not in ("pooled", "storage", "tuned")}
+    request = words.run_request(datasets, augmenters, k, run_options, tuning=True)
+    how: dict[str, Any] = {name: value for name, value in options.items() if name in SEARCH}
+    search = Search(options.get("trials", 30), **how)
+    space = options.get("space", {})
+    listed = [f"{name}={value}" for name, value in space.items()] if isinstance(space, Mapping) else list(space)
+    narrowing = {**request.grid.space, **read_narrowing(listed)}
+    asked = TuneRequest(
+        request,
+        search,
+        options.get("validation", "budget"),
+        options.get("storage"),
+        options.get("timeout"),
+        narrowing,
+        options.get("pooled", False),
+    )
+    with _told(options.get("progress")) as listeners:
+        outcome = api.tune(asked, listeners)
+    if outcome.interrupted:
+        _warn(f"stopped; the {outcome.ran} trials finished in this search are kept. Call it again to go on.")
+    return outcome
+
+
+def check(*plugins: Any) -> Report | list[Report]:
+    """Hold plug-ins (names, classes or instances) to the contract of their kind, as `bench check`; without any, all.
+
+    One plug-in gives one report: `bench.check(MyAugmenter).broken` lists what does not hold.
+    """
+    from bench.checking import KINDS
+
+    registries = [kind.registry for kind in KINDS.values()]
+    names = [one if isinstance(one, str) else _checked_name(one, registries) for one in plugins]
+    reports = list(api.check(names))
+    return reports[0] if len(plugins) == 1 else reports
+
+
+def _checked_name(thing: Any, registries: Sequence[Registry]) -> str:
+    cls = thing if isinstance(thing, type) else type(thing)
+    for registry in registries:
+        if issubclass(cls, base_of(registry)):
+            return spec_of(registry, thing, _scratch())
+    kinds = ", ".join(base_of(registry).__name__ for registry in registries)
+    raise UserError(f"{cls.__name__} cannot be checked; derive it from one of {kinds}")
+
+
+def inspect(dataset: Any, augmenters: Any, **options: Unpack[InspectOptions]) -> api.InspectOutcome:
+    """Look at the graphs that augmenters make, as `bench inspect`: figures of them, and a picture."""
+    from augmenters import AUGMENTERS
+    from bench.datasets.paths import data_root
+    from bench.inspecting.request import InspectRequest
+
+    words.check_keywords(options, InspectOptions, "inspect")
+    workspace, root = words.workspace_of(options), data_root(options.get("data"))
+    several = augmenters if isinstance(augmenters, list | tuple) else [augmenters]
+    given: dict[str, Any] = {name: value for name, value in options.items() if name not in ("workspace", "data")}
+    request = InspectRequest(
+        words.dataset_name(dataset, root, workspace / CODE),
+        [spec_of(AUGMENTERS, one, workspace / CODE) for one in several],
+        workspace=workspace,
+        data=root,
+        **given,
+    )
+    return api.inspect(request)
+
+
+def load(*sources: str | os.PathLike[str]) -> Results:
+    """Results of workspaces, ledger files, parquet archives or shared folders; of several, joined.
+
+    Two different results for one trial are refused. Without a source it is the workspace "runs".
+    """
+    return Results.load([Path(source).expanduser() for source in sources] or [words.DEFAULT_WORKSPACE])
+
+
+def share(folder: str | os.PathLike[str], *sources: str | os.PathLike[str], **options: Unpack[ShareOptions]) -> Shared:
+    """Write results of workspaces, ledgers or archives into a folder for somebody else, as `bench share`.
+
+    Keywords: data (the data root), graphs (True: with the graphs of stored datasets).
+    """
+    from bench.datasets.paths import data_root
+    from bench.public.sharing import share as write
+
+    words.check_keywords(options, ShareOptions, "share")
+    places = [Path(source).expanduser() for source in sources] or [words.DEFAULT_WORKSPACE]
+    return write(places, Path(folder).expanduser(), data_root(options.get("data")), options.get("graphs", False))
+
+
+def _told(progress: bool | None) -> Any:
+    from bench.public.progress import told
+
+    return told(progress)
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=3)
+
+
+@cache
+def _scratch() -> Path:
+    """A folder for classes of a notebook that are only looked at; gone when Python ends."""
+    folder = tempfile.TemporaryDirectory(prefix="augbench-code-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)

@@ -1,0 +1,147 @@
+"""Results as a Python user sees them: tidy frames, paired differences, tables and plots of some cells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from bench.api import RunOutcome
+from bench.plan.cells import PARTS
+from bench.public.shown import Plots, Table, TableOptions, filled
+from bench.results.ledger import LedgerState
+from bench.results.merge import joined
+from bench.results.records import SCORES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bench.results.frame import Results as Frames
+
+_FIRST = ("dataset", "k", "method", *PARTS)
+_METHOD = ("augmenter", "backbone", "readout", "learner")
+_HIDDEN = tuple(f"{part}.settings" for part in PARTS)
+_TRIAL = ("fold", "repeat", "status", *SCORES)
+
+
+class Results:
+    """What a ledger knows of some cells. `trials` and `cells` are pandas DataFrames of your own, free to change."""
+
+    def __init__(self, state: LedgerState, interrupted: bool = False) -> None:
+        self.state = state
+        self.interrupted = interrupted  # whether the run that gave them was stopped before its end
+
+    @classmethod
+    def of_run(cls, outcome: RunOutcome) -> Results:
+        """The cells of a run's plan, with all their trials, whenever they were run."""
+        return cls(outcome.state.only({cell.key for cell in outcome.plan.cells}), outcome.interrupted)
+
+    @classmethod
+    def load(cls, sources: Sequence[Path]) -> Results:
+        """Everything in workspaces, ledgers and archives; contradictions between them are refused."""
+        return cls(joined(sources))
+
+    @property
+    def trials(self) -> pd.DataFrame:
+        """One row per trial, with the settings of its cell as columns."""
+        cells = self._described
+        trials = self.frames.trials
+        mixed = trials.drop(columns=[name for name in trials if name in cells and name != "cell"])
+        found = mixed.merge(cells, left_on="cell", right_index=True, how="left", validate="many_to_one")
+        first = [*_FIRST, *_TRIAL]
+        columns = [*first, *(name for name in found if name not in (*first, "cell")), "cell"]
+        return found[columns].sort_values([*_FIRST, "fold", "repeat"], ignore_index=True)
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """One row per cell: settings as columns, how many trials are done and planned, mean and spread of scores."""
+        found = self._described.copy()
+        done = self.frames.trials[self.frames.trials["status"] == "done"]
+        grouped = done.groupby("cell")
+        found.insert(len(_FIRST), "trials", grouped.size().reindex(found.index, fill_value=0))
+        found.insert(len(_FIRST) + 1, "planned", [self.frames.planned_trials(str(key)) for key in found.index])
+        for place, score in enumerate(SCORES):
+            numbers = done[score].astype(float).groupby(done["cell"])
+            found.insert(len(_FIRST) + 2 + 2 * place, score, numbers.mean().reindex(found.index))
+            found.insert(len(_FIRST) + 3 + 2 * place, f"{score}_std", numbers.std(ddof=1).reindex(found.index))
+        return found.rename_axis("cell").sort_values(list(_FIRST))
+
+    @property
+    def failures(self) -> pd.DataFrame:
+        """The trials that were tried and have no result, with the reason."""
+        trials = self.trials
+        return trials[trials["status"] != "done"].dropna(axis="columns", how="all")
+
+    def differences(self, to: str = "none", metric: str = "accuracy") -> pd.DataFrame:
+        """Every method against the method `to`, trial by trial: mean differences with intervals and p-values.
+
+        Compared are cells that agree in everything else: dataset, k, model, features, splits and training.
+        """
+        from tables.differences import paired_differences
+
+        return paired_differences(self.frames, to, metric)
+
+    def table(self, rows: Any = "augmenter", columns: Any = None, **options: Unpack[TableOptions]) -> Table:
+        """A table of properties by properties: `table(rows="augmenter.eps", columns="dataset")`; or one by its name.
+
+        Properties are dataset, k, augmenter, backbone, readout, learner, features, splits and every setting, as
+        `augmenter.p` or `training.lr`; several go in a list. Without columns they are dataset and k. Keywords: where,
+        labels, caption, name, metric, mark, settings, mix, strict, as the options of `bench tables`.
+        """
+        return filled(self.frames, rows, columns, options)
+
+    @property
+    def plot(self) -> Plots:
+        """The figures of these results: `plot.label_rate()`, `plot.differences()`."""
+        return Plots(self.frames)
+
+    @property
+    def frames(self) -> Frames:
+        """The same as `tables/` reads it."""
+        return self._frames
+
+    @cached_property
+    def _frames(self) -> Frames:
+        from bench.results.frame import Results as Frames
+
+        return Frames.from_state(self.state)
+
+    @cached_property
+    def _described(self) -> pd.DataFrame:
+        """The cells with every setting of their plug-ins in a column of its own."""
+        import pandas as pd
+
+        from tables.specs import method_name
+
+        cells = self.frames.cells
+        rows = []
+        for _, cell in cells.iterrows():
+            row: dict[str, Any] = {}
+            for part in PARTS:
+                settings = json.loads(cell[f"{part}.settings"]) if str(cell[f"{part}.settings"])[:1] == "{" else {}
+                row |= {f"{part}.{name}": value for name, value in settings.items()}
+            augmenter, backbone, readout, learner = (str(cell[part]) for part in _METHOD)
+            row["method"] = method_name(augmenter, backbone, readout, learner)
+            rows.append(row)
+        settings = pd.DataFrame(rows, index=cells.index)
+        found = pd.concat([cells.drop(columns=list(_HIDDEN)), settings], axis=1)
+        groups = [
+            sorted(str(name) for name in found if str(name).startswith(f"{part}.")) for part in (*PARTS, "training")
+        ]
+        first = [*_FIRST, *(name for group in groups for name in group)]
+        return found[[*first, *(name for name in found if name not in first)]]
+
+    def __len__(self) -> int:
+        return sum(len(self.state.done(key)) for key in self.state.cells)
+
+    def __repr__(self) -> str:
+        failed = sum(len(self.state.failed(key)) for key in self.state.cells)
+        words = f"{len(self.state.cells)} cells, {len(self)} finished trials"
+        words += f", {failed} without a result" if failed else ""
+        return f"<Results: {words}{', interrupted' if self.interrupted else ''}>"
+
+    def _repr_html_(self) -> str:
+        shown = self.cells[["dataset", "k", "method", "trials", "planned", "accuracy", "accuracy_std"]]
+        return str(shown.style.hide(axis="index").format(precision=3).to_html())

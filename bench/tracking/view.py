@@ -1,0 +1,79 @@
+"""How MLflow's pages open: on the runs of an experiment, in the view for trainings, with accuracy as the first figure.
+
+MLflow keeps a view that is shared as a tag of the experiment, and opens it for an address that names the tag's key.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+
+from bench.plan.cells import Cell
+from bench.results.workspace import Workspace
+from bench.tracking.glance import read_only
+
+KIND_TAG = "mlflow.experimentKind"
+SHARED = "augbench"  # the key of our view
+_FIGURES = ("accuracy", "accuracy_std", "balanced_accuracy", "trials_done")
+_AXES = ("dataset", "k", "augmenter", "backbone", "readout", "learner", "training.preset")
+
+
+def experiment_tags() -> dict[str, str]:
+    """The tags of every experiment of ours: its kind, its first figure, and the columns of its table."""
+    columns = [*(f"metrics.`{name}`" for name in _FIGURES), *(f"params.`{name}`" for name in _AXES)]
+    shared = {
+        "selectedColumns": columns,
+        "columnOrder": [],
+        "columnWidths": {},
+        "runsExpanded": {},
+        "runsPinned": [],
+        "runsHidden": [],
+        "runsVisibilityMap": {},
+        "runsHiddenMode": "FIRST_20_RUNS",
+        "viewMaximized": False,
+        "runListHidden": False,
+        "isAccordionReordered": False,
+        "useGroupedValuesInCharts": True,
+        "hideEmptyCharts": True,
+        "groupBy": None,
+        "groupsExpanded": {},
+        "autoRefreshEnabled": True,
+        "searchFilter": "",
+        "orderByKey": "attributes.start_time",
+        "orderByAsc": False,
+        "startTime": "ALL",
+        "lifecycleFilter": "Active",
+        "modelVersionFilter": "All Runs",
+        "datasetsFilter": [],
+    }
+    return {
+        KIND_TAG: "custom_model_development",
+        "mlflow.experiment.primaryMetric.name": _FIGURES[0],
+        f"mlflow.sharedViewState.{SHARED}": json.dumps(shared),
+    }
+
+
+def page(home: Workspace, grid: str | None) -> str:
+    """The part of an address that leads to the runs of a grid; to the list of experiments where it has none."""
+    number = None if grid is None else _experiment(home, grid)
+    if number is None:
+        return "/#/experiments?workflowType=machine_learning"
+    return f"/#/experiments/{number}/runs?workflowType=machine_learning&viewStateShareKey={SHARED}"
+
+
+def _experiment(home: Workspace, grid: str) -> str | None:
+    try:
+        with closing(read_only(home.tracking_uri)) as database:
+            row = database.execute("SELECT experiment_id FROM experiments WHERE name = ?", (grid,)).fetchone()
+    except sqlite3.Error:
+        return None
+    return None if row is None else str(row[0])
+
+
+def run_name(cell: Cell) -> str:
+    """Short: the method, the model where it is not the usual one, and on what; the parameters have the rest."""
+    usual = (cell.part_label("backbone"), cell.part_label("readout")) == ("gcn", "mean")
+    model = cell.learner.label if cell.backbone is None else f"{cell.backbone.label} {cell.part_label('readout')}"
+    method = cell.augmenter.label + (" tuned" if cell.tuned else "")
+    return " ".join(filter(None, (method, "" if usual else model, cell.dataset, f"k={cell.k}")))
