@@ -7,18 +7,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scipy import stats
+
 from bench.registry import UserError
 from tables.formats import escape as markdown_escape
 from tables.formats import pipe_table
-from tables.grid import Request
+from tables.grid import Request, draws_used
 from tables.latex import environment
 from tables.paper import TRIALS, Contradiction, Number, contradictions, numbers
 from tables.selection import Index, preset_of
 from tables.specs import LONG_NAMES, TABLES
-from tables.statistics import LEVEL, Summary, summary
-from tables.wording import signed
+from tables.statistics import LEVEL, Summary, error_over_folds, summary
+from tables.wording import COLLAPSED, signed
 
-_QUANTILE = 1.959963984540054  # of the normal distribution, two-sided 95 %
 HEADS = ("Table", "Row", "Dataset", "k", "Ours", "Paper", "Diff.", "±", "Verdict")
 COMPARABLE = ("paper", "standard")  # trainings that may be judged against the paper
 WITHIN, OUTSIDE, OPEN = "within", "outside", "too few"
@@ -36,6 +37,9 @@ class Compared:
     ours: Summary  # fractions
     planned: int
     contradictions: tuple[Contradiction, ...]
+    folds: int
+    error: float  # standard error of our mean over folds, a fraction
+    collapsed: float = math.nan
 
     @property
     def row(self) -> str:
@@ -53,8 +57,27 @@ class Compared:
 
     @property
     def noise(self) -> float:
-        """Half of the 95 % interval of the difference: both standard errors combined, the paper's over 30 trials."""
-        return _QUANTILE * math.hypot(100 * self.ours.standard_error, self.theirs.std / math.sqrt(TRIALS))
+        """Half of the 95 % interval of the difference: both standard errors, ours over folds, theirs over 30 trials.
+
+        Welch and Satterthwaite's degrees of freedom; one fold of ours alone has no error.
+        """
+        ours, theirs = 100 * self.error, self.theirs.std / math.sqrt(TRIALS)
+        if math.isnan(ours):
+            return math.nan
+        if not ours and not theirs:
+            return 0.0
+        freedom = (ours**2 + theirs**2) ** 2 / (ours**4 / (self.folds - 1) + theirs**4 / (TRIALS - 1))
+        return float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * math.hypot(ours, theirs)
+
+    @property
+    def our_half(self) -> float:
+        """Half of the 95 % interval of our mean."""
+        return float(stats.t.ppf((1 + LEVEL) / 2, max(self.folds - 1, 1))) * 100 * self.error
+
+    @property
+    def their_half(self) -> float:
+        """The same of the paper's, from its standard deviation over 30 trials."""
+        return float(stats.t.ppf((1 + LEVEL) / 2, TRIALS - 1)) * self.theirs.std / math.sqrt(TRIALS)
 
     @property
     def verdict(self) -> str:
@@ -66,6 +89,7 @@ class Compared:
     def our_words(self) -> str:
         text = f"{100 * self.ours.mean:.1f}"
         text += "" if math.isnan(self.ours.std) else f" ({100 * self.ours.std:.1f})"
+        text += f" c{100 * self.collapsed:.0f}" if self.collapsed > 0 else ""
         return text + (f" {self.ours.n}/{self.planned}" if self.ours.n < self.planned else "")
 
     @property
@@ -117,6 +141,11 @@ class Comparison:
             + (f", {counts[OPEN]} have too few trials to tell." if counts[OPEN] else "."),
             f"Ours minus the paper's: {mean:+.1f} points on average, {absolute:.1f} in absolute value.",
         ]
+        collapsed = [line.collapsed for line in self.lines if line.collapsed > 0]
+        if collapsed:
+            found.append(
+                f"{COLLAPSED} {len(collapsed)} cells have such trials, up to {100 * max(collapsed):.0f} % of a cell's."
+            )
         if self.missing:
             found.append(f"{self.missing} of the paper's {n + self.missing} numbers have no finished trial here.")
         return found
@@ -127,6 +156,7 @@ def compare(index: Index, request: Request, tables: Iterable[str] = ()) -> Compa
     if request.metric != "accuracy":
         raise NothingToCompare(f"the paper has no {request.metric}; compare accuracy (leave out --metric)")
     settings = request.settings[0]
+    index = index.using(draws_used(request, papers=True))
     wanted = set(tables)
     chosen_numbers = [number for number in numbers() if not wanted or number.table in wanted]
     chosen = index.choose(dict.fromkeys(n.coordinate for n in chosen_numbers), settings, request.pick)
@@ -137,7 +167,9 @@ def compare(index: Index, request: Request, tables: Iterable[str] = ()) -> Compa
         values = index.results.values(key)
         if len(values):
             touching = tuple(c for c in contradictions() if c.touches(number.coordinate))
-            lines.append(Compared(number, summary(values), index.results.planned_trials(key), touching))
+            planned, collapsed = index.results.planned_trials(key), index.results.collapsed(key)
+            folds, error = error_over_folds(values)
+            lines.append(Compared(number, summary(values), planned, touching, folds, error, collapsed))
     if not lines:
         raise NothingToCompare(
             f"no cell of the paper's tables has a finished trial with {settings} settings; "

@@ -11,7 +11,7 @@ import pandas as pd
 
 from tables.grid import Grid
 from tables.selection import Index
-from tables.wording import Shown, caption, notes, shown
+from tables.wording import PooledLine, Shown, caption, notes, pooled_notes, shown, signed, three_way_words
 
 
 def tidy(grid: Grid, index: Index) -> pd.DataFrame:
@@ -34,10 +34,11 @@ def tidy(grid: Grid, index: Index) -> pd.DataFrame:
             }
             facts |= {"mean": entry.value.mean, "std": entry.value.std, "trials": entry.value.n}
             facts |= {"planned": entry.planned, "best": entry.best, "tied_with_best": entry.tied}
-            for name in ("n", "mean", "low", "high", "p_wilcoxon", "p_corrected", "corrected_low", "corrected_high"):
+            for name in ("n", "folds", "mean", "low", "high", "p", "worse", "equal", "better", "detectable"):
                 value = getattr(difference, name) if difference else math.nan
                 facts[f"difference_{'trials' if name == 'n' else name}"] = value
-            facts |= {"difference_p_holm": entry.p_holm}
+            facts |= {"difference_p_holm": entry.p_holm, "difference_p_table": entry.p_table}
+            facts |= {"collapsed": entry.collapsed}
             facts |= {"seconds_augment": entry.seconds_augment, "seconds_train": entry.seconds_train}
             lines.append(facts)
     return pd.DataFrame(lines)
@@ -50,6 +51,29 @@ def markdown(grid: Grid, kind: str = "values") -> str:
     text = pipe_table([grid.spec.corner if grid.spec.corner != "k" else "", *heads], rows, raw_from=1)
     below = "".join(f"\n- {escape(note)}" for note in notes(grid, kind))
     return f"{escape(caption(grid, kind))}\n\n{text}\n{below}\n"
+
+
+POOLED_HEADS = ("Method", "k", "Datasets", "Difference", "95 % interval", "p (Holm)", "Worse / equal / better (%)")
+
+
+def pooled_words(line: PooledLine) -> list[str]:
+    """The cells of one line of a pooled table."""
+    found = line.found
+    return [
+        line.row,
+        str(line.k),
+        str(found.datasets),
+        signed(found.mean),
+        f"{signed(found.low)} to {signed(found.high)}",
+        "" if math.isnan(line.p_holm) else f"{line.p_holm:.3f}",
+        three_way_words(found.worse, found.equal, found.better),
+    ]
+
+
+def pooled_markdown(lines: Sequence[PooledLine]) -> str:
+    """Each method over the datasets of a table."""
+    text = pipe_table(POOLED_HEADS, [pooled_words(line) for line in lines])
+    return text + "\n" + "".join(f"\n- {escape(note)}" for note in pooled_notes(lines)) + "\n"
 
 
 def _cell(cell: Shown) -> str:

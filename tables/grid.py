@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from bench.registry import UserError, unknown
 from bench.results.frame import BY_FOLD
 from bench.results.records import SCORES as METRICS
-from tables.own_specs import OWN_TABLES, needed, specified
-from tables.selection import SETTINGS, Index, Pick, preset_of
+from tables.own_specs import (
+    EVERY_NAME,
+    LEARNERS_BY_K,
+    OWN_TABLES,
+    learners_by_k,
+    needed,
+    specified,
+    without_network_by_k,
+)
+from tables.selection import METRIC_FACETS, SETTINGS, Index, Pick, preset_of
 from tables.specs import FIGURE, MEASURE, TABLES, Column, Coordinate, Row, TableSpec, full, generic
 from tables.statistics import ALPHA, Paired, Summary, holm, summary
 
@@ -28,7 +37,9 @@ class Entry:
     value: Summary
     planned: int
     difference: Paired | None = None  # to plain training on the same trials
-    p_holm: float = math.nan
+    p_holm: float = math.nan  # among the methods of its column
+    p_table: float = math.nan  # among all differences of the table
+    collapsed: float = math.nan  # share of trials that put all test graphs into one class
     seconds_augment: float = math.nan
     seconds_train: float = math.nan
     best: bool = False
@@ -69,6 +80,8 @@ class Context:
     validation: bool = False  # whether labels of the validation part chose an epoch
     tuning: tuple[str, ...] = ()  # what the settings of tuned rows were chosen on, in words
     unpaired: bool = False  # rows that are compared start from other weights in some trials
+    absent: tuple[str, ...] = ()  # datasets of which the table has no number at all
+    left_out: int = 0  # label draws per fold that are on record beyond those that the table uses
 
 
 @dataclass(frozen=True)
@@ -99,23 +112,35 @@ class Grid:
 class Request:
     """How tables are to be filled."""
 
-    metric: str = "accuracy"
+    metric: str = "accuracy"  # empty: what the cells are judged by, which must be one metric in a table
     settings: tuple[str, ...] = ("default",)
     mark: str = "best"
     pick: Pick = field(default_factory=Pick)
     strict: bool = False
     suffix: str = ""
+    repeats: int | None = None  # label draws to use; None: the first three in what the paper has, else all; 0: all
 
     def __post_init__(self) -> None:
-        for kind, value, known in (("metric", self.metric, METRICS), ("mark", self.mark, MARKS)):
-            if value not in known:
-                raise unknown(kind, value, known)
+        if self.mark not in MARKS:
+            raise unknown("mark", self.mark, MARKS)
         for value in self.settings:
             if value not in SETTINGS:
                 raise unknown("settings", value, SETTINGS)
 
 
-def specs_for(index: Index, names: Sequence[str], settings: Sequence[str]) -> list[TableSpec]:
+PAPERS_DRAWS = 3
+
+
+def draws_used(request: Request, papers: bool) -> int:
+    """How many label draws per fold are used, 0 for all; the paper's tables have its three unless asked."""
+    return (PAPERS_DRAWS if papers else 0) if request.repeats is None else request.repeats
+
+
+def _is_papers(spec: TableSpec) -> bool:
+    return spec.name in TABLES or spec.name in OWN_TABLES or spec.name.partition("-")[0] == FIGURE.name
+
+
+def specs_for(index: Index, names: Sequence[str], settings: Sequence[str], pick: Pick | None = None) -> list[TableSpec]:
     """The tables asked for; without names every one that has a cell of its own, and `custom` for the rest."""
     there = set(index.coordinates(settings))
     beyond = there - specified()
@@ -123,30 +148,40 @@ def specs_for(index: Index, names: Sequence[str], settings: Sequence[str]) -> li
         paper = set(full())
         names = [name for name in (*TABLES, FIGURE.name) if there & paper & set(needed(name))]
         names += [name for name in OWN_TABLES if (there - paper) & set(needed(name))]
+        in_tables = {place for name in OWN_TABLES for place in needed(name)}
+        names += [LEARNERS_BY_K.name] if (there - in_tables) & without_network_by_k() else []
         names += [CUSTOM] if beyond else []
         if not names:
             raise UserError(f"there are no {' or '.join(settings)} cells yet; start with: bench run")
     found: list[TableSpec] = []
     for name in dict.fromkeys(names):
         if name == CUSTOM:
-            found += _custom(there, beyond)
+            found += _custom(index, there, beyond, pick or Pick())
         elif name == FIGURE.name:
             shown = there & set(FIGURE.coordinates())
             found += generic(name, shown or FIGURE.coordinates(), FIGURE.caption)
+        elif name == LEARNERS_BY_K.name:
+            found += learners_by_k(there)
         elif name in TABLES or name in OWN_TABLES:
             found.append(TABLES.get(name) or OWN_TABLES[name])
         else:
-            raise unknown("table", name, (*TABLES, FIGURE.name, *OWN_TABLES, CUSTOM))
+            raise unknown("table", name, (*EVERY_NAME, CUSTOM))
     return found
 
 
-def _custom(there: set[Coordinate], beyond: set[Coordinate]) -> Iterable[TableSpec]:
-    """Cells that no specification of the paper names, with plain training beside them."""
+def _custom(index: Index, there: set[Coordinate], beyond: set[Coordinate], pick: Pick) -> Iterator[TableSpec]:
+    """Cells that no specification of the paper names, with plain training beside them; a table for each metric."""
     if not beyond:
         raise UserError("every cell is in one of the other tables; leave out the name 'custom'")
-    plain = {reference_of(place) for place in beyond}
+    by_metric: dict[str, set[Coordinate]] = {}
+    for place in beyond:
+        for metric in index.metrics_at(place, pick):
+            by_metric.setdefault(metric, set()).add(place)
     caption = f"{MEASURE} by method, dataset and number of labeled graphs per class (k)."
-    return generic(CUSTOM, beyond | (plain & there), caption)
+    for metric in sorted(by_metric, key=lambda name: (name != METRICS[0], name)):
+        plain = {reference_of(place) for place in by_metric[metric]}
+        name = CUSTOM if metric == METRICS[0] else f"{CUSTOM}-{metric}"
+        yield from generic(name, by_metric[metric] | (plain & there), caption)
 
 
 def reference_of(place: Coordinate, row: Row | None = None) -> Coordinate:
@@ -161,11 +196,17 @@ def reference_of(place: Coordinate, row: Row | None = None) -> Coordinate:
 
 def fill(index: Index, spec: TableSpec, request: Request) -> Grid:
     """Look up every number of a table, compare it with plain training, and mark it."""
+    index = index.using(draws_used(request, _is_papers(spec)))
     wanted = dict.fromkeys(spec.needed())
     wanted |= dict.fromkeys(reference_of(place, spec.reference) for place in spec.needed())
     chosen = {name: index.choose(wanted, name, request.pick) for name in request.settings}
     keys = [key for found in chosen.values() for key in found.values()]
-    mixed = index.check_agreement(keys, request.pick)
+    free = replace(
+        request.pick, mix=request.pick.mix | spec.varies | (METRIC_FACETS if request.metric else frozenset())
+    )
+    hidden = spec.varies | METRIC_FACETS
+    mixed = [words for words in index.check_agreement(keys, free) if words.partition(":")[0] not in hidden]
+    request = replace(request, metric=_metric(index, keys, request.metric))
     # a table without a single tuned cell is not doubled with dashes
     kinds = tuple(kind for kind in request.settings if any(chosen[kind].values())) or request.settings[:1]
     groups = []
@@ -173,7 +214,7 @@ def fill(index: Index, spec: TableSpec, request: Request) -> Grid:
         lines = []
         for row in group:
             for settings in kinds:
-                places = [(row.at(c), reference_of(row.at(c), spec.reference)) for c in spec.columns]
+                places = [(spec.at(row, c), reference_of(spec.at(row, c), spec.reference)) for c in spec.columns]
                 held = tuple(_entry(index, pair, settings, chosen[settings], request) for pair in places)
                 words = [settings] if settings == "tuned" and len(kinds) > 1 else []
                 words += ["pooled"] if _any_pooled(index, held) else []
@@ -184,8 +225,29 @@ def fill(index: Index, spec: TableSpec, request: Request) -> Grid:
     groups = _with_holm(groups, kinds)
     marked = tuple(_with_marks(group, index, request) for group in groups)
     shown = [chosen[entry.settings][entry.coordinate] for group in marked for line in group for entry in line.entries]
-    context = replace(_context(index, shown, mixed), unpaired=_unpaired(index, marked, chosen))
+    context = replace(
+        _context(index, shown, mixed),
+        unpaired=_unpaired(index, marked, chosen),
+        absent=_absent(spec, marked),
+        left_out=index.left_out(shown),
+    )
     return Grid(spec, marked, request.metric, request.mark, context, request.suffix)
+
+
+def _absent(spec: TableSpec, groups: Iterable[tuple[Line, ...]]) -> tuple[str, ...]:
+    """The datasets of which no cell has a trial."""
+    there = {e.coordinate.dataset for group in groups for line in group for e in line.entries if e.value.n}
+    wanted = dict.fromkeys(place.dataset for place in spec.coordinates())
+    return tuple(dataset for dataset in wanted if dataset not in there)
+
+
+def _metric(index: Index, keys: Iterable[str | None], asked: str) -> str:
+    """The one score that a table shows."""
+    index.check_metric(asked)
+    found = sorted({index.results.metric_of(key) for key in keys if key is not None})
+    if not asked and len(found) > 1:
+        raise UserError(f"the cells of this table are judged by {' and '.join(found)}; choose one with --metric")
+    return asked or (found[0] if found else METRICS[0])
 
 
 def _any_pooled(index: Index, entries: Iterable[Entry]) -> bool:
@@ -211,7 +273,7 @@ def _unpaired(
 def _run_groups(spec: TableSpec, chosen: dict[str, dict[Coordinate, str | None]]) -> Iterable[tuple[Row, ...]]:
     """The rows to print: the specification's own, and of those beside them the ones that were run."""
     cells = [place for found in chosen.values() for place, key in found.items() if key is not None]
-    beside = tuple(row for row in spec.beside if any(row.at(column) in cells for column in spec.columns))
+    beside = tuple(row for row in spec.beside if any(spec.at(row, column) in cells for column in spec.columns))
     return ((beside,) if beside else ()) + spec.groups
 
 
@@ -237,6 +299,7 @@ def _entry(
         results.planned_trials(key),
         difference,
         is_reference=reference == place,
+        collapsed=results.collapsed(key),
         seconds_augment=float(done["seconds.augment"].astype(float).mean()) if len(done) else math.nan,
         seconds_train=float(done["seconds.train"].astype(float).mean()) if len(done) else math.nan,
     )
@@ -254,22 +317,36 @@ def _refuse_gaps(spec: TableSpec, groups: Iterable[tuple[Line, ...]]) -> None:
 
 
 def _with_holm(groups: Sequence[tuple[Line, ...]], settings: Sequence[str]) -> list[tuple[Line, ...]]:
-    """Correct for the number of methods compared in one column under the same settings."""
+    """Correct for the methods compared in one column under the same settings, and for the whole table."""
     lines = [line for group in groups for line in group]
-    columns = range(len(lines[0].entries))
-    adjusted: dict[tuple[int, int], float] = {}
-    for column in columns:
-        for kind in settings:
-            rows = [place for place, line in enumerate(lines) if line.settings == kind]
-            differences = [lines[row].entries[column].difference for row in rows]
-            corrected = holm([d.p_wilcoxon if d else math.nan for d in differences])
-            adjusted |= {(row, column): p for row, p in zip(rows, corrected, strict=True)}
+    by_column: dict[tuple[int, int], float] = {}
+    by_table: dict[tuple[int, int], float] = {}
+    for kind in settings:
+        places = [
+            (row, column)
+            for row, line in enumerate(lines)
+            if line.settings == kind
+            for column in range(len(line.entries))
+        ]
+        by_table |= _adjusted(lines, places)
+        for column in range(len(lines[0].entries)):
+            by_column |= _adjusted(lines, [place for place in places if place[1] == column])
     place = iter(range(len(lines)))
-    return [tuple(_line_with_p(line, next(place), adjusted) for line in group) for group in groups]
+    return [tuple(_line_with_p(line, next(place), by_column, by_table) for line in group) for group in groups]
 
 
-def _line_with_p(line: Line, row: int, adjusted: dict[tuple[int, int], float]) -> Line:
-    entries = tuple(replace(entry, p_holm=adjusted[row, column]) for column, entry in enumerate(line.entries))
+def _adjusted(lines: Sequence[Line], places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], float]:
+    differences = [lines[row].entries[column].difference for row, column in places]
+    return dict(zip(places, holm([d.p if d else math.nan for d in differences]), strict=True))
+
+
+def _line_with_p(
+    line: Line, row: int, by_column: dict[tuple[int, int], float], by_table: dict[tuple[int, int], float]
+) -> Line:
+    entries = tuple(
+        replace(entry, p_holm=by_column[row, column], p_table=by_table[row, column])
+        for column, entry in enumerate(line.entries)
+    )
     return replace(line, entries=entries)
 
 
@@ -290,19 +367,27 @@ def _with_marks(group: tuple[Line, ...], index: Index, request: Request) -> tupl
         best = [row for row in there if shown_percent(entries[row][column].value.mean) == highest]
         others = [row for row in there if row not in best]
         keys = [str(entries[row][column].key) for row in others]
-        against = [index.paired(str(entries[top][column].key), key, request.metric).p_wilcoxon for key in keys]
+        against = [index.paired(str(entries[top][column].key), key, request.metric).p for key in keys]
         tied = {row for row, p in zip(others, holm(against), strict=True) if math.isnan(p) or p >= ALPHA}
         for row in there:
             entries[row][column] = replace(entries[row][column], best=row in best, tied=row in tied)
     return tuple(replace(line, entries=tuple(found)) for line, found in zip(group, entries, strict=True))
 
 
+_HEADS = {"relu": "a ReLU on the logits", "linear": "linear logits"}
+
+
+def _letter(cell: Mapping[str, Any]) -> str:
+    """What of a training a caption says beside its name."""
+    epochs = f"{int(cell['training.epochs'])} epochs"
+    return f"{epochs}, {_HEADS[str(cell['training.head'])]}" if cell["backbone"] else epochs
+
+
 def _context(index: Index, keys: Iterable[str | None], mixed: Sequence[str]) -> Context:
     held = [key for key in dict.fromkeys(keys) if key is not None]
     cells = [index.cells[key] for key in held]
     training = dict.fromkeys(
-        f"tuned from {preset_of(c)}" if c["tuned"] else f"{preset_of(c)} ({int(c['training.epochs'])} epochs)"
-        for c in cells
+        f"tuned from {preset_of(c)}" if c["tuned"] else f"{preset_of(c)} ({_letter(c)})" for c in cells
     )
     return Context(
         tuple(sorted({str(c["splits"]) for c in cells})),

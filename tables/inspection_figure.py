@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tables.figures import INK, plain_text
+from tables.style import INK, plain_text
 
 MOST_DRAWN = 100  # nodes; a larger graph is shown as its adjacency matrix
 STRAIGHT = 50  # degrees up to here are shown on a straight axis

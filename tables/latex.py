@@ -12,9 +12,10 @@ from typing import Any
 import jinja2
 
 from bench.registry import unknown
+from tables.formats import POOLED_HEADS, pooled_words
 from tables.grid import Entry, Grid
 from tables.specs import FIGURE, MEASURE, TABLES
-from tables.wording import KINDS, Shown, caption, measure, notes, shown
+from tables.wording import KINDS, PooledLine, Shown, caption, measure, notes, pooled_notes, shown
 
 STYLES = ("paper", "booktabs")
 DOCUMENT_CLASSES = ("article", "llncs")
@@ -131,6 +132,14 @@ def table(grid: Grid, kind: str = "values", style: str = "paper") -> str:
             ],
         )
     )
+
+
+def pooled(grid: Grid, lines: Sequence[PooledLine]) -> str:
+    """Each method over the datasets of a table, with the notes as its caption."""
+    rows = [pooled_words(line) for line in lines]
+    label = Tex(_label(f"table:{grid.name}-overall"))
+    template = environment().get_template("pooled.tex.j2")
+    return template.render(heads=POOLED_HEADS, rows=rows, caption=" ".join(pooled_notes(lines)), label=label)
 
 
 def _width(grid: Grid, kind: str) -> Tex | None:

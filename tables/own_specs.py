@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
-from tables.specs import FIGURE, MEASURE, NAMES, SHORT_NAMES, TABLES, Column, Coordinate, Row, TableSpec, coordinates
+from collections.abc import Collection, Iterator
+
+from tables.specs import (
+    FIGURE,
+    LABEL_RATES,
+    MEASURE,
+    NAMES,
+    SHORT_NAMES,
+    TABLES,
+    Column,
+    Coordinate,
+    FigureSpec,
+    Row,
+    TableSpec,
+    coordinates,
+    pages,
+)
 
 LEARNERS = (
     ("Majority", "majority"),
@@ -17,6 +33,7 @@ BACKBONES = (("GCN", "gcn"), ("GIN", "gin"), ("GraphSAGE", "sage"), ("GAT", "gat
 READOUTS = (("Mean", "mean"), ("Add", "add"), ("Max", "max"))
 CLUSTERS = (("DiffPool", "diffpool"), ("MinCut", "mincut"))
 PLAIN_GCN = Row("GCN Mean", "none")
+WITHOUT_NETWORK = tuple(Row(shown, "none", "", "", learner) for shown, learner in LEARNERS)
 
 
 def _networks() -> tuple[tuple[Row, ...], ...]:
@@ -38,7 +55,7 @@ OWN_TABLES: dict[str, TableSpec] = {
             f"{MEASURE} of learners without a network, plain networks and the paper's best augmenter, "
             "with 10 labeled graphs per class.",
             (
-                tuple(Row(shown, "none", "", "", learner) for shown, learner in LEARNERS),
+                WITHOUT_NETWORK,
                 *_networks(),
                 (Row("GDM Acc", "gdm-acc"),),
             ),
@@ -49,15 +66,42 @@ OWN_TABLES: dict[str, TableSpec] = {
         ),
     )
 }
-EVERY_NAME = (*NAMES, *OWN_TABLES)
+LEARNERS_BY_K = FigureSpec(
+    "learners_by_k",
+    f"{MEASURE} of learners without a network, plain networks with the mean readout and the paper's best augmenter.",
+    FIGURE.panels,
+    LABEL_RATES,
+    (*WITHOUT_NETWORK, *(Row(name, "none", backbone) for name, backbone in BACKBONES), Row("GDM Acc", "gdm-acc")),
+)
+EVERY_NAME = (*NAMES, *OWN_TABLES, LEARNERS_BY_K.name)
 
 
 def needed(name: str) -> tuple[Coordinate, ...]:
-    """The cells that a grid of this name runs: those of a table with what stands beside it, of the figure, of all."""
+    """The cells that a grid of this name runs: those of a table with what stands beside it, of a figure, of all."""
+    if name == LEARNERS_BY_K.name:
+        return LEARNERS_BY_K.coordinates()
     spec = TABLES.get(name) or OWN_TABLES.get(name)
     return spec.needed() if spec else coordinates(name)
 
 
 def specified() -> frozenset[Coordinate]:
-    """Every cell that some table or the figure prints."""
-    return frozenset(place for name in EVERY_NAME for place in needed(name)) | frozenset(FIGURE.coordinates())
+    """Every cell that some table prints as soon as it is there."""
+    return frozenset(place for name in (*NAMES, *OWN_TABLES) for place in needed(name)) | without_network_by_k()
+
+
+def without_network_by_k() -> frozenset[Coordinate]:
+    """What the figure of learners has for itself: networks over the label rates stand in other tables too."""
+    return frozenset(place for place in LEARNERS_BY_K.coordinates() if not place.backbone)
+
+
+def learners_by_k(there: Collection[Coordinate] = ()) -> Iterator[TableSpec]:
+    """The figure of learners as tables of the datasets and label rates that have a number, all if none has."""
+    figure = LEARNERS_BY_K
+    held = {(place.dataset, place.k) for place in there if place in figure.coordinates()}
+    columns = [Column(dataset, k, str(k), title) for dataset, title in figure.panels for k in figure.rates]
+    shown = [column for column in columns if not held or (column.dataset, column.k) in held]
+    networks = tuple(row for row in figure.rows if row.backbone and row.augmenter == "none")
+    best = tuple(row for row in figure.rows if row.augmenter != "none")
+    for title, page in pages(figure.name, shown):
+        groups = (WITHOUT_NETWORK, networks, best)
+        yield TableSpec(title, figure.caption, groups, page, corner="k", resize=False, reference=networks[0])

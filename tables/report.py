@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
+from bench.plan.cells import PARTS
 from bench.registry import UserError
 from bench.results.frame import Results
 from tables import figures
 from tables.compare import Comparison, NothingToCompare, compare, contradiction_words
-from tables.grid import Entry, Grid, Request, fill, reference_of, specs_for
+from tables.completeness import Share, shares
+from tables.explorer import Curves, as_json, payload
+from tables.grid import Grid, Request, fill, specs_for
 from tables.latex import TEMPLATES
-from tables.selection import Index, Pick, social_features
-from tables.specs import LONG_NAMES, Coordinate, method_name
-from tables.statistics import summary
-from tables.wording import KINDS, NOUNS, caption, notes, seconds, shown, signed
+from tables.selection import Index, Pick, base_label, social_features
+from tables.specs import LONG_NAMES, Coordinate
+from tables.style import Style, inline_svg
+from tables.verdict import Verdict, verdict
+from tables.wording import KINDS, caption, notes, noun, seconds, shown
 
+SCRIPTS = ("report.js", "explorer.js")
+TITLES = {
+    "10labelrate": "Methods at 10 labels per class",
+    "Match": "Ablation: balanced graph sampling",
+    "GAE": "Ablation: the structural auto-encoder",
+    "GNN_Baseline": "Ablation: backbones",
+    "Pool": "Ablation: readouts",
+    "main_exp": "Methods by number of labels",
+    "learners": "Learners with and without a network",
+    "learners_by_k": "Learners by number of labels",
+    "custom": "Cells beside the paper's",
+}
 _INK = "#010203"  # stands for the page's text colour in the drawings
 
 
@@ -43,42 +59,69 @@ class Section:
     grids: list[Grid]
     figures: list[Drawing]
     comparison: Comparison | None
-    cells: list[dict[str, Any]]
+    verdict: Verdict
 
 
-def render(results: Results, requests: Sequence[Request], title: str = "augbench report") -> str:
-    """The whole page: a part for each request."""
+def render(
+    results: Results,
+    requests: Sequence[Request],
+    title: str = "augbench report",
+    curves: Curves | None = None,
+    home: str = "",
+) -> str:
+    """The whole page: a part for each request, every cell of the ledger in one table, `home` as the page to go back to.
+
+    The cells' table has every cell, whatever the requests pick: it is filtered in the browser.
+    """
     index = Index(results)
     if not len(results.trials):
         raise UserError("there are no trials to report on yet; start with: bench run")
-    environment = jinja2.Environment(
+    return (
+        environment()
+        .get_template("report.html.j2")
+        .render(
+            title=title,
+            home=home,
+            data=Markup(as_json(payload(index.results, requests[0].metric or "accuracy", curves))),
+            noun=noun(requests[0].metric),
+            settings=" and ".join(requests[0].settings),
+            facts=facts_of(results),
+            sections=[_section(index, part, name) for name, part in _variants(results, requests)],
+            costs=_costs(results),
+            failures=_failures(results),
+            skipped=[(_skipped_words(item), str(item.get("reason", ""))) for item in results.skipped],
+            provenance=[_flatten(entry) for entry in results.provenance],
+        )
+    )
+
+
+def environment() -> jinja2.Environment:
+    """Templates of pages: every foreign name is escaped, style and script are ours and stand in the page."""
+    found = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.globals |= {
+    found.globals |= {
         "shown": shown,
         "caption": caption,
         "notes": notes,
         "kinds": KINDS,
+        "grid_title": grid_title,
         "contradiction_words": contradiction_words,
         "seconds": seconds,
+        "style": Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
+        "script": Markup("".join((TEMPLATES / name).read_text(encoding="utf-8") for name in SCRIPTS)),
     }
-    return environment.get_template("report.html.j2").render(
-        title=title,
-        style=Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
-        script=Markup((TEMPLATES / "report.js").read_text(encoding="utf-8")),
-        noun=NOUNS[requests[0].metric],
-        settings=" and ".join(requests[0].settings),
-        facts=_facts(results),
-        sections=[_section(index, part, name) for name, part in _variants(results, requests)],
-        costs=_costs(results),
-        failures=_failures(results),
-        skipped=[(_skipped_words(item), str(item.get("reason", ""))) for item in results.skipped],
-        provenance=[_flatten(entry) for entry in results.provenance],
-    )
+    return found
+
+
+def grid_title(grid: Grid) -> str:
+    """A heading for a table; its file's name stays beside it."""
+    name, _, part = grid.name.partition("-")
+    return f"{TITLES[name]}{f' ({part})' if part else ''}" if name in TITLES else grid.name
 
 
 def _variants(results: Results, requests: Sequence[Request]) -> list[tuple[str, Request]]:
@@ -96,18 +139,20 @@ def _section(index: Index, request: Request, name: str) -> Section:
     anchor = "".join(letter if letter.isalnum() else "-" for letter in name) or "results"
     datasets = sorted({str(name) for name in index.results.cells["dataset"]})
     parts = [[d for d in datasets if d in LONG_NAMES], [d for d in datasets if d not in LONG_NAMES]]
-    drawn = [_drawing(index, request, part, f"{anchor}{place}") for place, part in enumerate(parts) if part]
+    sources = [partial(figures.curves, index, request, datasets=part) for part in parts if part]
+    sources.append(partial(figures.learner_curves, index, request))
+    drawn = [_drawing(source, f"{anchor}{place}") for place, source in enumerate(sources)]
     try:
         comparison = compare(index, replace(request, settings=request.settings[:1]))
     except NothingToCompare:
         comparison = None
     title = f"Features: {name}" if name else "Results"
-    return Section(title, anchor, grids, [d for d in drawn if d], comparison, _cells(index, request))
+    return Section(title, anchor, grids, [d for d in drawn if d], comparison, verdict(index, request))
 
 
-def _drawing(index: Index, request: Request, datasets: Sequence[str], salt: str) -> Drawing | None:
+def _drawing(source: Callable[[], figures.Curves], salt: str) -> Drawing | None:
     try:
-        data = figures.curves(index, request, datasets=datasets)
+        data = source()
     except figures.NothingToDraw:
         return None
     rates = figures.ranking_rates(data)
@@ -128,10 +173,10 @@ def _panel(data: figures.Curves, dataset: str, salt: str) -> Markup:
     with mpl.rc_context(rc):
         figure = Figure(figsize=(4.4, 3.2), layout="constrained")
         figures.draw_panel(figure.subplots(), data, dataset, _INK)
-        return Markup(figures.inline_svg(figure, salt, _INK))
+        return Markup(inline_svg(figure, salt, _INK))
 
 
-def _swatch(style: figures.Style, salt: str) -> Markup:
+def _swatch(style: Style, salt: str) -> Markup:
     """A short piece of a method's line with its marker, for the legend."""
     from matplotlib.figure import Figure
 
@@ -142,7 +187,7 @@ def _swatch(style: figures.Style, salt: str) -> Markup:
     (line,) = ax.plot([0, 1, 2], [0, 0, 0], color=ink, linewidth=1.3)
     line.set_dashes(style.dashes or (None, None))
     ax.plot([1], [0], marker=style.marker, color=ink, markersize=6)
-    return Markup(figures.inline_svg(figure, salt, _INK))
+    return Markup(inline_svg(figure, salt, _INK))
 
 
 def _diagram(data: figures.Curves, k: int, anchor: str, unfolded: bool) -> dict[str, Any]:
@@ -152,7 +197,7 @@ def _diagram(data: figures.Curves, k: int, anchor: str, unfolded: bool) -> dict[
     return {
         "k": k,
         "open": unfolded,
-        "svg": Markup(figures.inline_svg(drawn, f"{anchor}-cd{k}", _INK)),
+        "svg": Markup(inline_svg(drawn, f"{anchor}-cd{k}", _INK)),
         "blocks": [LONG_NAMES.get(name, name) for name in found.blocks],
         "dropped": [*found.dropped_blocks, *found.dropped_methods],
         "friedman": found.p_friedman,
@@ -160,48 +205,8 @@ def _diagram(data: figures.Curves, k: int, anchor: str, unfolded: bool) -> dict[
     }
 
 
-def _cells(index: Index, request: Request) -> list[dict[str, Any]]:
-    """Every cell of the section in a long list, with its difference to plain training."""
-    found = []
-    for settings in request.settings:
-        there = set(index.coordinates([settings]))
-        wanted = sorted({*there, *(reference_of(place) for place in there)})
-        chosen = index.choose(wanted, settings, request.pick)
-        for place in sorted(there):
-            if chosen[place] is not None:
-                found.append(_cell(index, request, settings, place, chosen, there))
-    return found
-
-
-def _cell(
-    index: Index,
-    request: Request,
-    settings: str,
-    place: Coordinate,
-    chosen: Mapping[Coordinate, str | None],
-    there: set[Coordinate],
-) -> dict[str, Any]:
-    key, reference, results = chosen[place], reference_of(place), index.results
-    values, done, cell = results.values(key, request.metric), results.done(key), index.cells[str(key)]
-    entry = Entry(place, settings, key, summary(values), results.planned_trials(key))
-    difference, against = None, chosen[reference]
-    if reference != place and against is not None:
-        difference = index.paired(str(key), against, request.metric)
-    density = float(done["generated.density"].astype(float).mean()) if "generated.density" in done else math.nan
-    return {
-        "place": place,
-        "method": method_name(place.augmenter, place.backbone, place.readout, place.learner),
-        "settings": settings,
-        "features": cell["features"],
-        "splits": cell["splits"],
-        "entry": entry,
-        "difference": difference if difference is not None and difference.n else None,
-        "difference_text": signed(difference.mean) if difference is not None and difference.n else "",
-        "density": density,
-    }
-
-
-def _facts(results: Results) -> list[tuple[str, str]]:
+def facts_of(results: Results) -> list[tuple[str, str]]:
+    """What was run, in a few numbers."""
     status = results.trials["status"].value_counts()
     planned = sum(len(found) for found in results.planned.values())
     spent = results.trials[["seconds.augment", "seconds.train"]].astype(float).sum().sum()
@@ -214,12 +219,25 @@ def _facts(results: Results) -> list[tuple[str, str]]:
         ("grids", ", ".join(results.grids) or "none planned"),
         ("hours of augmentation and training", f"{spent / 3600:.1f}"),
     ]
+    found += [(f"grid {share.grid}", share.words.partition(": ")[2]) for share in _grid_shares(results)]
     for name in ("failed", "diverged", "skipped"):
         if status.get(name, 0):
             found.append((f"trials {name}", str(int(status[name]))))
     if "finished" in results.trials and results.trials["finished"].notna().any():
         found.append(("last trial", str(results.trials["finished"].dropna().astype(str).max())[:16].replace("T", " ")))
     return found
+
+
+def _grid_shares(results: Results) -> list[Share]:
+    """How much of each whole grid is there, whatever was planned of it."""
+    counts: dict[Coordinate, tuple[int, int]] = {}
+    for key, cell in results.cells.iterrows():
+        facts = {str(name): value for name, value in cell.items()}
+        parts: dict[str, Any] = {part: base_label(facts, part) for part in PARTS}
+        place = Coordinate(str(cell["dataset"]), int(cell["k"]), **parts)
+        held = (len(results.done(str(key))), results.planned_trials(str(key)))
+        counts[place] = max(counts.get(place, (0, 0)), held)
+    return shares(results.grids, counts)
 
 
 def _costs(results: Results) -> list[dict[str, Any]]:

@@ -7,8 +7,9 @@ choices; and all cells of one table have to agree, or the user names what may di
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
@@ -16,13 +17,16 @@ import pandas as pd
 from bench.plan.cells import PARTS
 from bench.registry import UserError, show, unknown
 from bench.results.frame import Results
+from bench.results.records import SCORES
+from tables.layouts import BESIDE, Described
 from tables.specs import DEFINING_SETTINGS, Coordinate
 from tables.statistics import Paired, paired
 
 SETTINGS = ("default", "tuned")
 PUBLISHED = "published"  # any split family that is not the harness's own
 OWN_SPLITS = "stratified"
-_VERSIONED = (*PARTS, "dataset", "splits")
+_VERSIONED = (*PARTS, "dataset", "splits", "metric")
+METRIC_FACETS = frozenset({"metric", "metric-version"})
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class Pick:
 
 def facets(results: Results) -> dict[str, str]:
     """The names by which cells can be picked apart, and the column behind each."""
-    names = {"features": "features", "splits": "splits", "tuning": "tuned_how"}
+    names = {"features": "features", "splits": "splits", "tuning": "tuned_how", "metric": "metric"}
     for column in results.cells.columns:
         group, _, name = str(column).partition(".")
         if group == "training":
@@ -74,15 +78,34 @@ class Index:
         }
         self._at: dict[tuple[Coordinate, str], list[str]] = {}
         for key, cell in self.cells.items():
-            parts = {part: base_label(cell, part) for part in PARTS}
-            place = Coordinate(str(cell["dataset"]), int(cell["k"]), **parts)
+            parts = (base_label(cell, part) for part in ("augmenter", "backbone", "readout", "learner"))
+            place = Coordinate(str(cell["dataset"]), int(cell["k"]), *parts)
             self._at.setdefault((place, SETTINGS[int(cell["tuned"])]), []).append(key)
         finished = results.trials.get("finished")
         self._newest: dict[str, Any] = {}
         self._paired: dict[tuple[str, str, str], Paired] = {}
+        self._using: dict[int, Index] = {}
+        self._all: Index | None = None  # of which this one has some label draws
         if finished is not None:
             newest = finished.astype(str).groupby(results.trials["cell"]).max()
             self._newest = {str(key): value for key, value in newest.items()}
+
+    def using(self, draws: int) -> Index:
+        """The same with the first label draws of each fold alone; 0 for all of them."""
+        if not draws or not self.results.has_more_than(draws):
+            return self
+        if draws not in self._using:
+            self._using[draws] = Index(self.results.first_draws(draws))
+            self._using[draws]._all = self
+        return self._using[draws]
+
+    def left_out(self, keys: Iterable[str | None]) -> int:
+        """How many label draws of a fold are on record for these cells beyond those in use."""
+        if self._all is None:
+            return 0
+        held = [key for key in keys if key is not None]
+        every = max((self._all.results.draws(key) for key in held), default=0)
+        return every - max((self.results.draws(key) for key in held), default=0)
 
     def paired(self, key: str, reference: str, metric: str) -> Paired:
         """One cell against another on their common trials; asked for by many tables, computed once."""
@@ -96,6 +119,31 @@ class Index:
         """Every coordinate that has a cell."""
         return list(dict.fromkeys(place for place, kind in self._at if kind in settings))
 
+    def check_metric(self, name: str) -> None:
+        """Refuse a score that no trial has; empty means what the cells are judged by."""
+        columns = [str(column) for column in self.results.trials.columns]
+        recorded = [*SCORES, *(one.removeprefix("scores.") for one in columns if one.startswith("scores."))]
+        if name and name not in recorded:
+            raise unknown("metric", name, recorded)
+
+    def metrics_at(self, place: Coordinate, pick: Pick) -> set[str]:
+        """What the cells at a coordinate are judged by, of those that a pick leaves."""
+        found = [self._at.get((place, kind), []) for kind in SETTINGS]
+        for name, value in pick.where.items():
+            found = [self._narrow(keys, name, value) if name in self.facets else keys for keys in found]
+        return {str(self.cells[key]["metric"]) for keys in found for key in keys}
+
+    def described(self, settings: Sequence[str], pick: Pick) -> list[Described]:
+        """The cells that a pick leaves, with their properties in words; tuned ones without what was tuned."""
+        found = []
+        for (place, kind), keys in self._at.items():
+            if kind not in settings:
+                continue
+            for name, value in pick.where.items():
+                keys = self._narrow(keys, name, value)
+            found += [_described(place, self.cells[key]) for key in keys]
+        return found
+
     def choose(self, wanted: Iterable[Coordinate], settings: str, pick: Pick) -> dict[Coordinate, str | None]:
         """The one cell for each coordinate, None where there is none."""
         for name in (*pick.where, *pick.mix):
@@ -104,7 +152,10 @@ class Index:
         return {place: self._one(place, settings, pick) for place in wanted}
 
     def _one(self, place: Coordinate, settings: str, pick: Pick) -> str | None:
-        keys = self._at.get((place, settings), [])
+        keys = self._at.get((replace(place, where=()), settings), [])
+        for name, value in place.where:
+            column = self.facets.get(name, "")
+            keys = [key for key in keys if show(_plain(self.cells[key].get(column))) == value]
         for name, value in pick.where.items():
             keys = self._narrow(keys, name, value)
         if len(keys) > 1:
@@ -187,6 +238,18 @@ class Index:
                 continue  # what was tuned differs by design
             facts.append(((name, scope), value))
         return facts
+
+
+def _described(place: Coordinate, cell: Mapping[str, Any]) -> Described:
+    names = {part: str(cell[f"{part}.name"]) for part in PARTS}
+    properties = {name: str(cell[name]) for name in BESIDE}
+    if not cell["tuned"]:
+        for part in PARTS:
+            held = json.loads(cell[f"{part}.settings"])
+            properties |= {f"{part}.{name}": show(value) for name, value in held.items()}
+        trained = {name: value for name, value in cell.items() if name.startswith("training.")}
+        properties |= {name: show(_plain(value)) for name, value in trained.items() if name != "training.preset"}
+    return Described(place, names, properties)
 
 
 def _matches(cell: Mapping[str, Any], name: str, column: str, value: str) -> bool:

@@ -6,18 +6,24 @@ A specification lists the rows and columns of what is printed, so it *is* the li
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from bench.registry import UserError, unknown
 
+PLACE = ("dataset", "k", "augmenter", "backbone", "readout", "learner")  # what names a coordinate
 LABEL_RATES = (2, 3, 5, 10, 25, 50)
 MEASURE = "{measure}"  # where a caption names the metric and its spread
 
 
 @dataclass(frozen=True, order=True)
 class Coordinate:
-    """Where a number stands: everything of a cell that the paper's tables vary."""
+    """Where a number stands: everything of a cell that the paper's tables vary.
+
+    `where` names what else a table of one's own varies: settings of training, say, by the names of `facets`.
+    """
 
     dataset: str
     k: int
@@ -25,10 +31,16 @@ class Coordinate:
     backbone: str = "gcn"  # empty, as the readout, for a learner that is not built from them
     readout: str = "mean"
     learner: str = "gnn"
+    where: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
 
     def __str__(self) -> str:
         model = f"{self.backbone} {self.readout}" if self.backbone else self.learner
-        return f"{self.dataset} k={self.k} {self.augmenter} {model}"
+        return " ".join([f"{self.dataset} k={self.k} {self.augmenter} {model}", *map("=".join, self.where)])
+
+    def to_json(self) -> dict[str, Any]:
+        """For a ledger's line; what says nothing is left out."""
+        facts = {name: getattr(self, name) for name in PLACE}
+        return facts | ({"where": dict(self.where)} if self.where else {})
 
 
 @dataclass(frozen=True)
@@ -61,6 +73,8 @@ class TableSpec:
 
     `beside` are rows that the paper lacks and a reader needs: they are run with the others, and printed once run.
     Differences are taken to the row `reference`, or, without one, to plain training of each row's own model.
+    Rows and columns of one's own may be any property; `placed` then says which cell stands where, and `varies` names
+    the properties in which the cells differ.
     """
 
     name: str
@@ -71,10 +85,16 @@ class TableSpec:
     resize: bool = True
     beside: tuple[Row, ...] = ()
     reference: Row | None = None
+    placed: Mapping[tuple[Row, Column], Coordinate] = field(default_factory=dict)
+    varies: frozenset[str] = frozenset()
+
+    def at(self, row: Row, column: Column) -> Coordinate:
+        """The cell that stands in a row under a column."""
+        return self.placed.get((row, column)) or row.at(column)
 
     def needed(self) -> tuple[Coordinate, ...]:
         """The cells that its grid runs, whether or not the paper has them."""
-        return tuple(row.at(column) for row in (*self.beside, *self.rows) for column in self.columns)
+        return tuple(self.at(row, column) for row in (*self.beside, *self.rows) for column in self.columns)
 
     @property
     def label(self) -> str:
@@ -85,7 +105,7 @@ class TableSpec:
         return tuple(row for group in self.groups for row in group)
 
     def coordinates(self) -> tuple[Coordinate, ...]:
-        return tuple(row.at(column) for row in self.rows for column in self.columns)
+        return tuple(self.at(row, column) for row in self.rows for column in self.columns)
 
     def spans(self) -> list[tuple[str, int]]:
         """The headings above the columns' own, each with the number of columns under it."""
@@ -138,6 +158,8 @@ METHODS = (
     Row("GDM Acc", "gdm-acc"),
     Row("GDM Unc", "gdm-unc"),
 )
+_METHOD_WORDS = {row.augmenter: row.name for row in METHODS} | {"gdm-rand": "GDM Rand"}
+_BACKBONE_WORDS = {"gcn": "GCN", "gin": "GIN", "gat": "GAT", "sage": "GraphSAGE"}
 
 
 def _by_label_rate(*datasets: str) -> tuple[Column, ...]:
@@ -240,22 +262,54 @@ def full() -> tuple[Coordinate, ...]:
     return tuple(dict.fromkeys(c for name in NAMES for c in coordinates(name)))
 
 
-def method_name(augmenter: str, backbone: str = "gcn", readout: str = "mean", learner: str = "gnn") -> str:
-    """The paper's name of a method, or its label with whatever is not the paper's usual backbone and readout."""
+def words_of(spec: str, part: str, labels: Mapping[str, str] | None = None) -> str:
+    """A plug-in as people call it: `gcn:layers=2,width=32` is GCN (layers=2, width=32)."""
+    named = labels or {}
+    if spec in named:
+        return named[spec]
+    if "+" in spec:
+        return " + ".join(words_of(one, part, labels) for one in spec.split("+"))
+    bare, _, settings = spec.partition(":")
+    if settings and "=" not in settings.partition(":")[0]:  # a class by its path: module:Class:key=value
+        path, _, settings = settings.partition(":")
+        bare = path
+    usual = {**_METHOD_WORDS, "none": "no augmentation"} if part == "augmenter" else _BACKBONE_WORDS
+    name = named.get(bare) or usual.get(bare, bare)
+    return f"{name} ({settings.replace(',', ', ')})" if settings else name
+
+
+def method_name(
+    augmenter: str,
+    backbone: str = "gcn",
+    readout: str = "mean",
+    learner: str = "gnn",
+    labels: Mapping[str, str] | None = None,
+) -> str:
+    """The paper's name of a method, or its own with whatever is not the paper's usual backbone and readout."""
     if not backbone:
-        return learner if augmenter == "none" else f"{method_name(augmenter)} ({learner})"
-    named = {(row.augmenter, row.backbone, row.readout): row.name for row in METHODS}
-    if (augmenter, backbone, readout) in named:
-        return named[augmenter, backbone, readout]
+        shown = words_of(learner, "learner", labels)
+        return shown if augmenter == "none" else _with_extras(words_of(augmenter, "augmenter", labels), [shown])
     if augmenter == "none" and readout == "mean":
-        return backbone.upper()
-    short = next((row.name for row in METHODS if row.augmenter == augmenter and augmenter != "none"), augmenter)
-    short = "GDM Rand" if augmenter == "gdm-rand" else short
-    extras = [part for part, usual in ((backbone, "gcn"), (readout, "mean")) if part != usual]
-    return f"{short} ({', '.join(extras)})" if extras else short
+        return words_of(backbone, "backbone", labels)
+    short = "none" if augmenter == "none" else words_of(augmenter, "augmenter", labels)
+    extras = [words_of(backbone, "backbone", labels)] if backbone != "gcn" else []
+    extras += [words_of(readout, "readout", labels)] if readout != "mean" else []
+    return _with_extras(short, extras)
 
 
-def generic(name: str, cells: Iterable[Coordinate], caption: str, widest: int = 8) -> Iterator[TableSpec]:
+def _with_extras(name: str, extras: list[str]) -> str:
+    """Further words behind a name, in the brackets that it may have already."""
+    opened = f"{name[:-1]}, " if name.endswith(")") else f"{name} ("
+    return f"{opened}{', '.join(extras)})" if extras else name
+
+
+def generic(
+    name: str,
+    cells: Iterable[Coordinate],
+    caption: str,
+    widest: int = 8,
+    labels: Mapping[str, str] | None = None,
+) -> Iterator[TableSpec]:
     """Tables for any cells at all: methods by dataset and label rate, a new table when one grows too wide."""
     wanted = sorted(set(cells))
     if not wanted:
@@ -265,18 +319,25 @@ def generic(name: str, cells: Iterable[Coordinate], caption: str, widest: int = 
     for cell in sorted(wanted, key=lambda c: (known.get(c.augmenter, len(known)), c.augmenter)):
         methods.setdefault((cell.backbone, cell.readout, cell.learner), {})[cell.augmenter] = None
     groups = tuple(
-        tuple(Row(method_name(augmenter, *place), augmenter, *place) for augmenter in methods[place])
+        tuple(Row(method_name(augmenter, *place, labels), augmenter, *place) for augmenter in methods[place])
         for place in sorted(methods, key=lambda p: (p != ("gcn", "mean", "gnn"), p))
     )
     order = {dataset: place for place, (dataset, _) in enumerate(FIGURE.panels)}
-    columns: dict[str, list[Column]] = {}
-    for dataset, k in sorted({(c.dataset, c.k) for c in wanted}, key=lambda d: (order.get(d[0], len(order)), d)):
-        columns.setdefault(dataset, []).append(Column(dataset, k, str(k), LONG_NAMES.get(dataset, dataset)))
-    pages: list[list[Column]] = [[]]
-    for block in columns.values():
-        if pages[-1] and len(pages[-1]) + len(block) > widest:
-            pages.append([])
-        pages[-1].extend(block)
-    for number, page in enumerate(pages, start=1):
-        title = name if len(pages) == 1 else f"{name}-{number}"
-        yield TableSpec(title, caption, groups, tuple(page), corner="k", resize=False)
+    columns = [
+        Column(dataset, k, str(k), (labels or {}).get(dataset, LONG_NAMES.get(dataset, dataset)))
+        for dataset, k in sorted({(c.dataset, c.k) for c in wanted}, key=lambda d: (order.get(d[0], len(order)), d))
+    ]
+    for title, page in pages(name, columns, widest):
+        yield TableSpec(title, caption, groups, page, corner="k", resize=False)
+
+
+def pages(name: str, columns: Iterable[Column], widest: int = 8) -> Iterator[tuple[str, tuple[Column, ...]]]:
+    """Columns on as many pages as they need, each with a name; those of one dataset stay together."""
+    found: list[list[Column]] = [[]]
+    for _, block in itertools.groupby(columns, key=lambda column: column.dataset):
+        together = list(block)
+        if found[-1] and len(found[-1]) + len(together) > widest:
+            found.append([])
+        found[-1].extend(together)
+    for number, page in enumerate(found, start=1):
+        yield name if len(found) == 1 else f"{name}-{number}", tuple(page)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from tables.compare import HEADS, OUTSIDE, WITHIN, Comparison, contradiction_words
-from tables.grid import Grid
-from tables.wording import UNPAIRED, Shown, shown
+from tables.conclusion import Conclusion, Finding
+from tables.grid import Grid, shown_percent
+from tables.style import dataset_name
+from tables.wording import COLLAPSED, UNPAIRED, Shown, shown, signed
 
 
 def show_grid(grid: Grid, console: Console) -> None:
@@ -38,6 +42,49 @@ def show_grid(grid: Grid, console: Console) -> None:
         start = end
     for words in [f"Tuned: {words}." for words in grid.context.tuning] + [UNPAIRED] * grid.context.unpaired:
         console.print(words, markup=False, highlight=False, soft_wrap=True)
+
+
+def run_table(found: Conclusion, planned: int) -> Table:
+    """Means with their differences to plain training; bold is only what is significantly better."""
+    table = Table(header_style="bold", box=box.SIMPLE_HEAD)
+    table.add_column("method")
+    for dataset, k in found.columns:
+        table.add_column(Text(f"{dataset_name(dataset)}\nk={k}"), justify="right")
+    for name in found.rows:
+        cells = [_finding(found.findings.get((name, place)), planned) for place in found.columns]
+        table.add_row(Text(name), *cells)
+    return table
+
+
+def _finding(one: Finding | None, planned: int) -> Text:
+    if one is None:
+        return Text("-")
+    if not one.value.n:
+        return Text("none done", "red")
+    words = Text(shown_percent(one.value.mean), "bold" if one.sign == "+" else "")
+    if one.is_plain:
+        words.append("  plain", "dim")
+    elif one.difference is not None and one.difference.n:
+        half = "" if math.isnan(one.difference.half_width) else f" ±{shown_percent(one.difference.half_width)}"
+        words.append(f"  {signed(one.difference.mean)}{half}{'*' if one.sign else ''}", "" if one.sign else "dim")
+    if one.collapsed > 0:
+        words.append(f" c{max(1, round(100 * one.collapsed))}", "yellow")
+    if one.value.n < planned:
+        words.append(f" {one.value.n}/{planned}", "red")
+    return words
+
+
+def run_notes(found: Conclusion) -> list[str]:
+    """How to read the table, as far as it needs it."""
+    held = list(found.findings.values())
+    notes = []
+    if any(one.difference is not None for one in held):
+        notes.append("beside a mean: difference to plain training in points, ± half of its 95 % interval over folds")
+    if any(one.sign for one in held):
+        notes.append("*: significant at 5 % (Holm's correction over the column); bold: significantly better")
+    if any(one.collapsed > 0 for one in held):
+        notes.append(COLLAPSED.rstrip("."))
+    return notes
 
 
 def _text(cell: Shown) -> Text:

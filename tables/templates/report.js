@@ -34,3 +34,14 @@ document.getElementById("theme").addEventListener("click", () => {
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
 });
+// The contents show where the reader is.
+if ("IntersectionObserver" in window) {
+  const links = new Map([...document.querySelectorAll('nav a[href^="#"]')].map((link) => [link.hash.slice(1), link]));
+  const heads = [...links.keys()].map((id) => document.getElementById(id)).filter(Boolean);
+  const watch = new IntersectionObserver(() => {
+    const passed = heads.filter((head) => head.getBoundingClientRect().top < innerHeight * 0.3);
+    links.forEach((link) => link.removeAttribute("aria-current"));
+    links.get((passed.at(-1) ?? heads[0])?.id)?.setAttribute("aria-current", "true");
+  }, {rootMargin: "0px 0px -70% 0px"});
+  heads.forEach((head) => watch.observe(head));
+}

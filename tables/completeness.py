@@ -1,0 +1,41 @@
+"""How much of each grid is measured, counted against the whole grid and not against what somebody planned of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tables.own_specs import EVERY_NAME, needed
+from tables.specs import Coordinate
+
+FULL = "full"
+
+
+@dataclass(frozen=True)
+class Share:
+    """Complete cells of one grid, and all that it has."""
+
+    grid: str
+    complete: int
+    cells: int
+    absent: tuple[str, ...]  # datasets of which nothing is measured
+
+    @property
+    def words(self) -> str:
+        lacking = f"; nothing of {', '.join(self.absent)}" if self.absent else ""
+        return f"grid {self.grid}: {self.complete} of {self.cells} cells complete{lacking}"
+
+
+def shares(grids: Iterable[str], counts: Mapping[Coordinate, tuple[int, int]]) -> list[Share]:
+    """For each named grid that was run; `counts` has the finished and the planned trials of every cell on record."""
+    found = []
+    for name in dict.fromkeys(grids):
+        if name not in (*EVERY_NAME, FULL):
+            continue
+        cells = needed(name)
+        held = {place: counts.get(place, (0, 0)) for place in cells}
+        complete = sum(0 < done >= planned for done, planned in held.values())
+        some = {place.dataset for place, (done, _) in held.items() if done}
+        absent = tuple(dict.fromkeys(place.dataset for place in cells if place.dataset not in some))
+        found.append(Share(name, complete, len(cells), absent))
+    return found

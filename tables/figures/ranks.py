@@ -1,0 +1,85 @@
+"""Methods ranked over datasets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tables.figures.label_rates import Curves
+from tables.statistics import FEWEST, Ranking, ranking
+from tables.style import BETTER, INK, OPEN, TEXT, drawing, plain_text, tidy_axes
+
+
+def rank_methods(data: Curves, k: int) -> Ranking | None:
+    """Mean ranks over the datasets at one label rate; None when fewer than two datasets or methods are complete."""
+    part = data.points[data.points["k"] == k]
+    means = part.pivot(index="dataset", columns="method", values="value")
+    return ranking(means[[name for name in data.methods if name in means.columns]])
+
+
+def ranking_rates(data: Curves) -> list[int]:
+    """The label rates at which methods can be ranked."""
+    return [int(k) for k in sorted(data.points["k"].unique()) if rank_methods(data, int(k)) is not None]
+
+
+def ranks_figure(found: Ranking, width: float = TEXT, ink: str = INK) -> Any:
+    """Mean ranks with bootstrap intervals over datasets, the best on top; filled: tied for the top."""
+    from matplotlib.figure import Figure
+
+    names = list(found.mean_ranks.index)
+    with drawing(ink):
+        figure = Figure(figsize=(min(width, 4.6), 0.22 * len(names) + 0.85), layout="constrained")
+        ax = figure.subplots()
+        for place, name in enumerate(names):
+            top = name in found.top and len(found.blocks) >= FEWEST
+            colour = BETTER if top else OPEN
+            low, high = found.intervals.loc[name, "low"], found.intervals.loc[name, "high"]
+            ax.plot([low, high], [place, place], color=colour, linewidth=1.4)
+            face = colour if top else "white"
+            ax.plot([found.mean_ranks[name]], [place], "o", color=colour, markerfacecolor=face, markersize=5)
+        ax.set_yticks(range(len(names)), [plain_text(str(name)) for name in names])
+        ax.set_ylim(len(names) - 0.4, -0.6)
+        ax.set_xlim(0.7, len(names) + 0.3)
+        ax.set_xlabel(f"mean rank over {len(found.blocks)} datasets (1 is best)")
+        ax.set_title(top_words(found), fontsize=7.5)
+        tidy_axes(ax, "x")
+    return figure
+
+
+def top_words(found: Ranking) -> str:
+    """Who is tied for the top, in a few words."""
+    if len(found.blocks) < FEWEST:
+        return f"{len(found.blocks)} datasets are too few to tell any method from the best"
+    if len(found.top) == 1:
+        return f"{plain_text(found.top[0])} alone at the top"
+    return f"{len(found.top)} of {len(found.mean_ranks)} methods tied for the top (filled)"
+
+
+def critical_difference_figure(found: Ranking, ink: str = INK) -> Any:
+    """Mean ranks on a line, the best at the left; a bar joins methods that Nemenyi's test cannot tell apart."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+    from scikit_posthocs import critical_difference_diagram
+
+    safe = {name: plain_text(name) for name in found.mean_ranks.index}
+    with mpl.rc_context({"font.size": 9, "text.color": ink, "xtick.color": ink, "axes.edgecolor": ink}):
+        figure = Figure(figsize=(6.4, 1.5 + 0.19 * len(safe)), layout="constrained")
+        ax = figure.subplots()
+        drawn = critical_difference_diagram(
+            found.mean_ranks.rename(safe),
+            found.p_pairs.rename(index=safe, columns=safe),
+            ax=ax,
+            label_fmt_left="{label} ({rank:.2f})",
+            label_fmt_right="({rank:.2f}) {label}",
+            color_palette={name: ink for name in safe.values()},
+            elbow_props={"linewidth": 1.1},
+            marker_props={"s": 16},
+            crossbar_props={"color": ink, "linewidth": 3, "alpha": 0.6},
+            text_h_margin=0.25,
+        )
+        for line in (line for bar in drawn["crossbars"] for line in bar):
+            line.set_xdata(sorted(line.get_xdata()))  # points come from a set, in another order in each process
+        ax.set_xlim(0.4, len(safe) + 0.6)
+        ax.set_xticks(range(1, len(safe) + 1))
+        words = f"mean rank over {len(found.blocks)} datasets (1 is best), CD = {found.critical_difference:.2f}"
+        ax.set_title(words, fontsize=9, color=ink, pad=14)
+    return figure

@@ -1,0 +1,151 @@
+"""How every figure looks: one palette, one set of names, two widths; and how figures become files.
+
+A colour never stands alone: methods have markers and dashes beside it, signs have shapes, cells have numbers. So a
+grey print and a colour-blind reader lose nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.registry import UserError
+from tables.specs import LONG_NAMES, METHODS, SHORT_NAMES
+from tables.writing import whole_file
+
+FORMATS = ("pdf", "svg", "png")
+COLUMN, TEXT = 3.4, 7.0  # inches: one column of a two-column page, and a whole line of text
+WIDTHS = {"text": TEXT, "column": COLUMN}
+INK = "#000000"  # text and lines that belong to no method; a page puts its own text colour in its place
+PAPER_GREY = "#999999"  # grids and zero lines
+# what a difference says: each with a shape of its own
+BETTER, WORSE, OPEN = "#0072B2", "#D55E00", "#7A7A7A"
+SHAPES = {BETTER: "^", WORSE: "v", OPEN: "o"}
+OURS, THEIRS = "#0072B2", "#E69F00"
+# from WORSE over white to BETTER, about as light on both sides
+DIVERGING = ("#B3480A", "#E8A27C", "#FBFBFB", "#8CBFE0", "#155E96")
+
+# Okabe and Ito's colours without the yellow (too pale on paper) and with a lighter blue (for dark pages)
+_COLOURS = ("", "#56B4E9", "#009E73", "#E69F00", "#CC79A7", "#8A8A8A", "#1F7FC4", "#D55E00")
+_MARKERS = ("o", "s", "^", "v", "D", "P", "X", "<")
+_DASHES: tuple[Any, ...] = ((1, 1), (4, 1.5), (2, 1), (3, 1, 1, 1), (5, 1, 1, 1, 1, 1), (1, 2), "", (6, 1))
+
+
+@dataclass(frozen=True)
+class Style:
+    """How one method is drawn."""
+
+    colour: str
+    marker: str
+    dashes: Any
+
+
+def method_styles(methods: Iterable[str], ink: str = INK) -> dict[str, Style]:
+    """The paper's methods look the same in every figure; others take what is left, in their order."""
+    known = {row.name: place for place, row in enumerate(METHODS)}
+    found, extra = {}, len(METHODS)
+    for method in methods:
+        place = known.get(method, extra)
+        extra += method not in known
+        turn = place + place // len(_MARKERS)  # a second round pairs every marker with another colour
+        found[method] = Style(
+            _COLOURS[turn % len(_COLOURS)] or ink, _MARKERS[place % len(_MARKERS)], _DASHES[turn % len(_DASHES)]
+        )
+    return found
+
+
+def series_styles(names: Sequence[str], ink: str = INK) -> dict[str, Style]:
+    """The same palette for lines that are no methods: readings, folds, engines."""
+    return {
+        name: Style(
+            _COLOURS[(place + place // len(_MARKERS)) % len(_COLOURS)] or ink,
+            _MARKERS[place % len(_MARKERS)],
+            _DASHES[(place + place // len(_MARKERS)) % len(_DASHES)],
+        )
+        for place, name in enumerate(names)
+    }
+
+
+def dataset_name(dataset: str, short: bool = False) -> str:
+    """The name that every table and figure prints."""
+    return plain_text((SHORT_NAMES if short else LONG_NAMES).get(dataset, dataset))
+
+
+def datasets_in_order(datasets: Iterable[str]) -> list[str]:
+    """The paper's in the order of its tables, then the others by name."""
+    order = {name: place for place, name in enumerate(LONG_NAMES)}
+    return sorted(set(datasets), key=lambda name: (order.get(name, len(order)), name))
+
+
+def colormap() -> Any:
+    """Worse to better over white, for differences around zero."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("difference", DIVERGING)
+
+
+@contextmanager
+def drawing(ink: str = INK, size: float = 8.5) -> Iterator[None]:
+    """Draw with the fonts and lines of this style; `ink` is the colour of text and axes."""
+    import matplotlib as mpl
+
+    colours = {f"{part}.color": ink for part in ("text", "xtick", "ytick")}
+    lines = {"axes.linewidth": 0.7, "lines.linewidth": 1.2, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
+    rc = {"font.size": size, "axes.labelcolor": ink, "axes.edgecolor": ink, "axes.titlesize": size + 0.5, **lines}
+    with mpl.rc_context({**rc, **colours, "legend.frameon": False, "legend.fontsize": size - 1}):
+        yield
+
+
+def tidy_axes(ax: Any, grid: str = "both") -> None:
+    """A light grid and no frame at the top and the right."""
+    ax.grid(True, axis=grid, color=PAPER_GREY, alpha=0.3, linewidth=0.5)
+    ax.set_axisbelow(True)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+
+
+def plain_text(text: str) -> str:
+    """A name that matplotlib draws as it is: a dollar sign starts no formula, a leading underscore hides no label."""
+    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())  # no glyph for the others
+    text = text.replace("\\", "\\\\") if "$" in text else text
+    text = text.replace("$", r"\$")
+    return f"\u200b{text}" if text.startswith("_") else text
+
+
+def save(figure: Any, folder: Path, name: str, formats: Iterable[str] = FORMATS) -> list[Path]:
+    """Write the figure in every format; no dates inside, so that the same numbers give the same file."""
+    import matplotlib as mpl
+
+    paths = [folder / f"{name}.{kind}" for kind in formats]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in paths:
+            metadata = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(path.suffix)
+            with mpl.rc_context({"svg.hashsalt": name, "pdf.fonttype": 42}), whole_file(path) as part:
+                figure.savefig(part, dpi=200, metadata=metadata)
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {error.strerror}; choose another --out") from error
+    return paths
+
+
+def inline_svg(figure: Any, salt: str, ink: str) -> str:
+    """The figure as an SVG element for a page: `ink` becomes the page's own text colour, light or dark."""
+    import matplotlib as mpl
+
+    stream = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}):
+        figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
+    text = stream.getvalue()
+    text = text[text.index("<svg") :].replace(ink, "currentColor")
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    # ids of several figures on one page must not meet
+    names: Sequence[str] = re.findall(r'\bid="([^"]+)"', text)
+    for name in sorted(set(names), key=len, reverse=True):
+        text = text.replace(f'id="{name}"', f'id="{salt}-{name}"').replace(f"#{name})", f"#{salt}-{name})")
+        text = text.replace(f'"#{name}"', f'"#{salt}-{name}"')
+    return text
