@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -86,9 +88,23 @@ def tiny_root(tmp_data_root: Path, write_archive: Callable[..., Path]) -> Path:
 @pytest.fixture(scope="session")
 def fake() -> ModuleType:
     """The generator of made-up ledgers, loaded by its path because test folders are no packages."""
-    name = "augbench_fake_ledger"
+    return _loaded("augbench_fake_ledger", "tables/fake_ledger.py")
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Any]:
+    """Headless Chromium; tests skip where there is none."""
+    missing = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
+    if missing:
+        pytest.skip(f"no {' and no '.join(missing)} here; on Debian: apt-get install chromium chromium-driver")
+    opened = _loaded("augbench_browser_tools", "browser_tools.py").Browser(tmp_path / "profile")
+    yield opened
+    opened.close()
+
+
+def _loaded(name: str, file: str) -> ModuleType:
     if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / "tables" / "fake_ledger.py")
+        spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / file)
         assert spec is not None and spec.loader is not None
         sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(sys.modules[name])

@@ -95,12 +95,13 @@ def test_methods_of_one_trial_share_the_autoencoder(shared_keys: list[str]) -> N
     plans = [GDM(sampler=s).draw(GRAPHS, np.random.default_rng(0), shared) for s in ("acc", "unc", "rand")]
     assert len(shared_keys) == 1
     for plan in plans[1:]:
-        assert all(torch.equal(a, b) for a, b in zip(plan.embeddings, plans[0].embeddings, strict=True))
-    other = [GDM(encoder="vgsae"), GDM(width=8), GDM(structure="onehot")]
+        assert plan.encoded is not None and plans[0].encoded is not None
+        assert all(torch.equal(a, b) for a, b in zip(plan.encoded.rows, plans[0].encoded.rows, strict=True))
+    other = [GDM(encoder="vgsae"), GDM(width=8), GDM(output="relu")]
     for augmenter in other:
         augmenter.draw(GRAPHS, np.random.default_rng(0), shared)
     assert len(shared_keys) == 4
-    GDM(eps=0.7, alpha=2.0, count=0.5).draw(GRAPHS, np.random.default_rng(0), shared)
+    GDM(eps=0.7, alpha=2.0, count=0.5, padding="graph", alignment="rank").draw(GRAPHS, np.random.default_rng(0), shared)
     assert len(shared_keys) == 4
 
 
@@ -125,8 +126,8 @@ def test_embeddings_are_those_of_the_graphs_in_their_own_order(shared_keys: list
     plan = GDM().draw(GRAPHS, np.random.default_rng(0), shared)
     (key,) = shared_keys
     expected = fit_autoencoder(GRAPHS, np.random.default_rng(len(key))).encode(GRAPHS)
-    assert plan.embeddings is not None
-    for rows, right in zip(plan.embeddings, expected, strict=True):
+    assert plan.encoded is not None
+    for rows, right in zip(plan.encoded.rows, expected, strict=True):
         assert torch.equal(rows, right)
 
 
@@ -145,9 +146,9 @@ def test_degrees_of_weighted_originals_are_sums_of_weights() -> None:
     heavy = [graph.clone() for graph in GRAPHS]
     for graph in heavy:
         graph.edge_weight = torch.full((graph.num_edges,), 3.0)
-    light = GDM().draw(GRAPHS, np.random.default_rng(0), context()).embeddings
-    other = GDM().draw(heavy, np.random.default_rng(0), context()).embeddings
-    assert light is not None and other is not None and not torch.allclose(light[0], other[0])
+    light = GDM().draw(GRAPHS, np.random.default_rng(0), context()).encoded
+    other = GDM().draw(heavy, np.random.default_rng(0), context()).encoded
+    assert light is not None and other is not None and not torch.allclose(light.rows[0], other.rows[0])
 
 
 @pytest.mark.parametrize(
@@ -177,3 +178,29 @@ def test_what_is_worth_searching() -> None:
     searched = {name for name, setting in AUGMENTERS.settings("gdm-acc").items() if setting.tune}
     assert searched == {"alpha", "count", "encoder", "eps", "structure", "weight", "width"}
     assert {name for name, s in AUGMENTERS.settings("gdm-complete").items() if s.tune} == {"alpha", "count", "weight"}
+
+
+@pytest.mark.parametrize("encoder", ["gsae", "vgsae"])
+def test_a_relu_after_the_encoder_makes_every_graph_complete(encoder: str) -> None:
+    """No entry of H is negative, so no product of two rows is, and sigmoid of none is below a half."""
+    assert all(density(graph) == 1 for graph in made(f"gdm-rand:output=relu,encoder={encoder}"))
+    assert not all(density(graph) == 1 for graph in made(f"gdm-rand:encoder={encoder}"))
+
+
+@pytest.mark.parametrize("structure", ["diag", "onehot", "scalar"])
+def test_padding_a_graph_before_it_is_encoded(structure: Any) -> None:
+    """The row of a node without edges is what the encoder gives every node that padding adds, and no other changes."""
+    encoded = GDM(structure=structure).draw(GRAPHS, np.random.default_rng(0), context()).encoded
+    assert encoded is not None
+    key = f"autoencoder:encoder=gsae,epochs=200,structure={structure},width=64"
+    model = fit_autoencoder(GRAPHS, np.random.default_rng(len(key)), structure=structure)
+    padded = GRAPHS[0].clone()
+    padded.num_nodes, padded.x = 9, None
+    (rows,) = model.encode([padded])
+    torch.testing.assert_close(rows, torch.cat([encoded.rows[0], encoded.lonely.expand(5, -1)]))
+
+
+def test_graphs_are_generated_once_or_afresh_in_each_epoch() -> None:
+    assert GDM().when == GDM.when == "offline"
+    assert GDM(generated="epoch").when == "epoch"
+    assert GDM(generated="epoch").mode == "append"

@@ -11,7 +11,7 @@ import torch
 from torch_geometric.data import Data
 
 from augmenters.functional import density
-from augmenters.gdm_mixup import DualMixup, Mixing, draw_mixing, mix_rows
+from augmenters.gdm_mixup import DualMixup, Mixing, by_rank, draw_mixing, mix_rows
 
 
 def graph(n: int, pairs: list[tuple[int, int]], label: int, fill: float) -> Data:
@@ -93,3 +93,18 @@ def test_drawing_places_the_smaller_graph_at_random() -> None:
     assert 0.4 < np.mean([m.share for m in drawn]) < 0.6
     skewed = [draw_mixing((0, 1), np.array([5, 3]), 4.0, 1.0, rng).share for _ in range(300)]
     assert 0.75 < np.mean(skewed) < 0.85  # Beta(4, 1) has the mean 0.8
+
+
+def test_padded_rows_have_a_value_of_their_own_where_padded_graphs_are_encoded() -> None:
+    first, second = torch.tensor([[4.0], [8.0]]), torch.tensor([[100.0], [200.0], [300.0]])
+    pad = torch.tensor([20.0])
+    assert mix_rows(first, second, MIXING, pad).tolist() == [[77.0], [155.0], [226.0]]
+    assert mix_rows(second, first, Mixing(1, 0, 0.75, MIXING.places), pad).tolist() == [[77.0], [155.0], [226.0]]
+    assert mix_rows(first, first, Mixing(0, 0, 0.5, np.array([1, 0])), pad).tolist() == [[6.0], [6.0]]
+
+
+def test_nodes_of_equal_rank_meet() -> None:
+    star = graph(4, [(2, 0), (2, 1), (2, 3)], 0, 1.0)  # by degree: 2, then 0, 1, 3
+    path = graph(3, [(0, 1), (1, 2)], 1, 1.0)  # by degree: 1, then 0, 2
+    assert by_rank(path, star).tolist() == by_rank(star, path).tolist() == [0, 2, 1]
+    assert by_rank(path, graph(3, [(0, 2), (0, 1)], 0, 1.0)).tolist() == [1, 0, 2]  # the second is placed on the first

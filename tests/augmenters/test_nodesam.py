@@ -60,7 +60,7 @@ def test_double_edges_become_one_with_the_mean_weight() -> None:
     outcomes = set()
     for seed in range(40):
         made = merge_edges(triangle, Split(edges, weights, np.array([0])), None, np.random.default_rng(seed))
-        outcomes.add(tuple(sorted(made.weights[0].tolist())))  # type: ignore[index]
+        outcomes.add(tuple(sorted(made.weights.tolist())))  # type: ignore[union-attr]
     # merging 0-1: (2 + 4) / 2 and 8; 0-2: (1 + 4) / 2 and 8; 1-2: (1 + 2) / 2 and 8; 0-3: all as before
     assert outcomes == {(3, 3, 8, 8), (2.5, 2.5, 8, 8), (1.5, 1.5, 8, 8), (1, 1, 2, 2, 4, 4)}
 

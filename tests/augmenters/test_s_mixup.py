@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 import torch
 from hand_graphs import context, edges_of, path, ring
+from numpy.random import Generator
+from torch_geometric.data import Data
 
 from augmenters import SMixup, s_mixup
 from augmenters.s_mixup import mixed_graph, soft_alignment
+from models.graph_matching import GraphMatchingNetwork
 
 
 def test_columns_of_an_alignment_are_shares_in_the_first_graph() -> None:
@@ -46,3 +51,22 @@ def test_the_first_graph_has_the_larger_share(monkeypatch: pytest.MonkeyPatch) -
 
 def test_policies() -> None:
     assert (SMixup.when, SMixup.mode, SMixup.labels, SMixup.weighted) == ("offline", "append", "mixed", True)
+
+
+def test_the_matching_network_sees_the_labeled_graphs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    fit = s_mixup.fit_matching_network
+
+    def watched(graphs: Sequence[Data], stream: Generator, width: int, epochs: int) -> GraphMatchingNetwork:
+        seen.append(len(graphs))
+        return fit(graphs, stream, width, epochs)
+
+    monkeypatch.setattr(s_mixup, "fit_matching_network", watched)
+    monkeypatch.setattr(s_mixup, "MATCHING_EPOCHS", 2)
+    graphs = [ring(5), path(4, 1), ring(6), path(5, 1)]
+    shared = context()
+    one = SMixup(matcher="gmn", width=8)(graphs, np.random.default_rng(0), shared)
+    two = SMixup(matcher="gmn", width=8)(graphs, np.random.default_rng(0), shared)
+    assert seen == [4]  # once for the trial
+    assert all(torch.equal(a.edge_weight, b.edge_weight) for a, b in zip(one, two, strict=True))
+    assert {made.num_nodes for made in one} <= {4, 5, 6} and all(edges_of(made) for made in one)

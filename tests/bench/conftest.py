@@ -21,7 +21,7 @@ from bench.cli import app as cli
 from bench.learning.fast.engine import fit_fast
 from bench.learning.problem import Fitted, Problem
 from bench.learning.reference import ReferenceEngine
-from bench.protocol.training import Training
+from bench.protocol.training import Training, training_settings
 from models import BACKBONES, READOUTS
 
 
@@ -87,10 +87,11 @@ def make_graphs(
 def make_problem(
     augmenter: str | Augmenter = "none", graphs: Sequence[Data] = (), seed: int = 0, **changes: Any
 ) -> Problem:
-    """One trial of 20 epochs; `changes` are further fields of Problem, or epochs and lr."""
+    """One trial of 20 epochs; `changes` are further fields of Problem, or settings of the training."""
     chosen = AUGMENTERS.create(augmenter) if isinstance(augmenter, str) else augmenter
     backbone, readout = changes.pop("backbone", "gcn"), changes.pop("readout", "mean")
-    training = Training(epochs=changes.pop("epochs", 20), lr=changes.pop("lr", 0.01))
+    settings = {name: changes.pop(name) for name in training_settings() if name in changes}
+    training = Training(**{"epochs": 20, **settings})
     return Problem(
         graphs=list(graphs) or make_graphs(seed),
         num_classes=2,
@@ -188,10 +189,10 @@ def postgresql(servers: ModuleType) -> Iterator[Any]:
 def mlflow_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty MLflow store to copy: making its tables takes seconds."""
     from bench.results.workspace import Workspace
-    from bench.tracking.cells import Mirror
+    from bench.tracking.store import open_store
 
     workspace = Workspace(tmp_path_factory.mktemp("store"))
-    Mirror(workspace.tracking_uri, workspace.artifacts)
+    open_store(workspace.tracking_uri)
     return workspace.root / "mlflow.db"
 
 

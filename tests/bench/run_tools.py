@@ -127,6 +127,34 @@ class DiesBeside(Unchanged):
         os._exit(9)
 
 
+def late():
+    return os.path.exists(os.environ["AUGBENCH_TEST_MARK"])
+
+
+@dataclass(frozen=True)
+class ExitsLater(Unchanged):
+    def draw(self, graphs, rng, context):
+        if late():
+            raise SystemExit(3)
+        return super().draw(graphs, rng, context)
+
+
+@dataclass(frozen=True)
+class DiesLater(Unchanged):
+    def draw(self, graphs, rng, context):
+        if late():
+            os._exit(9)
+        return super().draw(graphs, rng, context)
+
+
+@dataclass(frozen=True)
+class LoopsLater(Unchanged):
+    def draw(self, graphs, rng, context):
+        while late():
+            pass
+        return super().draw(graphs, rng, context)
+
+
 @dataclass(frozen=True)
 class DiesOnce(Unchanged):
     def draw(self, graphs, rng, context):

@@ -9,7 +9,7 @@ import torch
 from torch_geometric.data import Batch, Data
 
 from models.classifier import GraphClassifier, build_classifier
-from models.fit import Diverged, Step, class_probabilities, fit, predict, soft_cross_entropy
+from models.fit import Diverged, Step, fit, predict, pretrain, soft_cross_entropy
 
 
 def path(label: int) -> Data:
@@ -70,7 +70,7 @@ def test_soft_cross_entropy_by_hand() -> None:
 
 
 def test_training_learns_and_predictions_are_distributions() -> None:
-    rows = class_probabilities(GRAPHS, 2, epochs=60, seed=0)
+    rows = pretrain(GRAPHS, 2, epochs=60, seed=0).probabilities
     assert torch.allclose(rows.sum(dim=1), torch.ones(3))
     assert rows.argmax(dim=1).tolist() == [0, 1, 0]
 
@@ -86,4 +86,21 @@ def test_a_loss_that_is_not_a_number_stops_the_training() -> None:
     broken.x = torch.full((3, 1), math.nan)
     step = Step(Batch.from_data_list([broken]), torch.tensor([[1.0, 0.0]]), torch.ones(1))
     with pytest.raises(Diverged, match="at epoch 1"):
-        fit(model, [step], lr=0.01)
+        fit(model, [[step]], lr=0.01)
+
+
+def test_a_relu_head_has_the_same_weights_and_no_negative_logit() -> None:
+    plain, ended = build_classifier("gcn", "mean", 1, 3, seed=0), build_classifier("gcn", "mean", 1, 3, 0, "relu")
+    batch = Batch.from_data_list(GRAPHS)
+    assert torch.equal(weights(plain), weights(ended))
+    assert bool((plain(batch) < 0).any()) and torch.equal(ended(batch), plain(batch).clamp(min=0))
+
+
+def test_a_class_whose_logits_are_all_zero_gets_no_gradient() -> None:
+    model = build_classifier("gcn", "mean", 1, 2, 0, "relu")
+    with torch.no_grad():
+        model.head[2].bias.copy_(torch.tensor([5.0, -5.0]))
+    Step(Batch.from_data_list(GRAPHS), torch.eye(2)[[0, 1, 0]], torch.ones(3)).backward(model)
+    gradient = model.head[2].bias.grad
+    share = math.exp(-5.0)  # about: logits are close to 5 and exactly 0, and each graph adds p - y
+    assert gradient[1] == 0 and gradient[0].item() == pytest.approx(1.0, abs=10 * share)

@@ -2,12 +2,14 @@
 
     python tests/mutation/mutants.py                  # all of MIRRORS; the survivors are printed
     python tests/mutation/mutants.py bench.protocol.seeds      # one module
+    python tests/mutation/mutants.py --every 8                 # one fault in eight
 
 Each mutant runs in a process forked from one that has imported the heavy libraries already, but none of our modules.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import importlib
 import importlib.abc
@@ -29,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MIRRORS = {
     "bench.protocol.seeds": ["tests/bench/protocol/test_seeds.py"],
     "bench.protocol.budgets": ["tests/bench/protocol/test_budgets.py"],
-    "bench.protocol.splits": ["tests/bench/protocol/test_splits.py"],
+    "bench.protocol.splits": ["tests/bench/protocol/test_splits.py", "tests/bench/protocol/test_split_families.py"],
     "bench.results.records": ["tests/bench/results/test_records.py"],
     "bench.results.ledger": ["tests/bench/results/test_ledger.py", "tests/bench/results/test_ledger_writing.py"],
     "tables.statistics": ["tests/tables/test_statistics.py"],
@@ -78,7 +80,7 @@ def tests_fail(module: str, tree: ast.Module, path: Path, tests: Sequence[str], 
     return True
 
 
-def survivors(module: str, tests: Sequence[str]) -> tuple[int, list[Mutant]]:
+def survivors(module: str, tests: Sequence[str], step: int) -> tuple[int, list[Mutant]]:
     """How many mutants a module has, and those that its tests let live."""
     path = ROOT / f"{module.replace('.', '/')}.py"
     source = path.read_text(encoding="utf-8")
@@ -86,18 +88,18 @@ def survivors(module: str, tests: Sequence[str]) -> tuple[int, list[Mutant]]:
     if tests_fail(module, ast.parse(source), path, tests, 600):
         sys.exit(f"{' '.join(tests)} fail without any fault in {module}; mend them first")
     limit = max(LEAST_SECONDS, SLOWER * (time.monotonic() - start))
-    every = list(mutants(source))
+    every = list(mutants(source))[::step]
     return len(every), [one for one in every if not tests_fail(module, one.tree, path, tests, limit)]
 
 
-def main(chosen: Sequence[str]) -> None:
+def main(chosen: Sequence[str], step: int) -> None:
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
     for name in HEAVY:
         importlib.import_module(name)
     for module in chosen or MIRRORS:
         start = time.monotonic()
-        count, alive = survivors(module, MIRRORS[module])
+        count, alive = survivors(module, MIRRORS[module], step)
         share = 100 * (1 - len(alive) / count)
         print(f"{module}: {count} mutants, {count - len(alive)} noticed ({share:.0f} %), ", end="")
         print(f"{len(alive)} survive; {time.monotonic() - start:.0f} s", flush=True)
@@ -106,4 +108,8 @@ def main(chosen: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    parser = argparse.ArgumentParser()
+    parser.add_argument("modules", nargs="*", choices=[*MIRRORS, []], metavar="MODULE")
+    parser.add_argument("--every", type=int, default=1, metavar="N")
+    options = parser.parse_args()
+    main(options.modules, options.every)

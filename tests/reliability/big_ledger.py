@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from bench.plan.cells import Cell
+from bench.protocol.training import Training
 
 DATASETS = ("PROTEINS", "NCI1", "DD", "IMDB-BINARY", "IMDB-MULTI", "REDDIT-MULTI-5K")
 BACKBONES = ("gcn", "gat", "gin", "sage")
@@ -39,7 +41,7 @@ def cells(count: int) -> Iterator[dict[str, Any]]:
                 "label": BACKBONES[backbone],
             },
             "readout": {"name": READOUTS[readout], "settings": {}, "label": READOUTS[readout]},
-            "training": {"preset": "standard", "epochs": 800, "lr": 0.01, "weight_decay": 0.0, "select": "last"},
+            "training": asdict(Training()),
             "versions": {
                 **{"protocol": 1, "engine": "fast", "engine-version": 1, "augmenter": 1, "backbone": 1, "readout": 1},
                 **{"torch": "2.13", "torch-geometric": "2.8", "dataset": f"print-of-{dataset}"},

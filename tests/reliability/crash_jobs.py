@@ -214,7 +214,7 @@ def main(names: Sequence[str], home: Path) -> None:
     tools.run(GRID, first)  # also loads torch and MLflow, for every fork to have
     empty = Workspace(home / "empty")
     empty.prepare()
-    Mirror(empty.tracking_uri, empty.artifacts)
+    _ = Mirror(empty.tracking_uri, empty.artifacts).client
     store = empty.root / "mlflow.db"
     jobs: dict[str, Callable[[], Job]] = {
         "run": lambda: run_job(store, every_file=False),

@@ -9,10 +9,12 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from bench.plan.cells import Cell
+from bench.protocol.training import Training
 from bench.registry import UserError
 
 LABELS = [number % 2 for number in range(40)]
@@ -156,7 +158,7 @@ def tu_texts(graphs: int = 20) -> dict[str, bytes]:
 def ledger_records() -> list[dict[str, Any]]:
     """A small valid ledger."""
     choice = {"name": "none", "settings": {}, "label": "none"}
-    training = {"preset": "standard", "epochs": 800, "lr": 0.01, "weight_decay": 0.0, "select": "last"}
+    training = asdict(Training())
     cell: dict[str, Any] = {
         "type": "cell",
         "dataset": "digits",

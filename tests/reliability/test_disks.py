@@ -93,9 +93,9 @@ def test_a_new_workspace_on_a_full_disk_is_one_line_and_leaves_no_half_of_a_stor
 ) -> None:
     disk = small_disk()
     fill(disk, ROOM)
-    with pytest.raises(UserError, match=r"tracking store .* No space left .* make room"):
+    with pytest.raises(UserError, match=r"No space left .* make room"):
         tools.run(small(tools), disk / "runs")
-    assert list((disk / "runs").iterdir()) == []
+    assert not list((disk / "runs").glob("mlflow*"))
 
 
 def test_tables_on_a_full_disk_leave_the_old_ones(small_disk: Disk, whole: Path) -> None:

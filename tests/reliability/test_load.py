@@ -14,13 +14,10 @@ from typing import Any
 
 import pytest
 
-from bench.plan.grids import Coordinate
 from bench.results.frame import from_records
 from bench.results.ledger import read_state
 from bench.results.workspace import Workspace, records_at
-from tables import report
-from tables.grid import Request
-from tables.selection import Index
+from tables import explorer
 
 HERE = Path(__file__).parent
 
@@ -93,22 +90,25 @@ def test_every_trial_is_counted(ledgers: dict[int, Path]) -> None:
         }
 
 
-def test_a_cell_of_a_report_costs_no_more_among_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counted in looks at a coordinate; twice as many for ten times the cells would be too many."""
-    looks, real, each = 0, Coordinate.__hash__, []
-
-    def counted(place: Coordinate) -> int:
-        nonlocal looks
-        looks += 1
-        return real(place)
-
-    monkeypatch.setattr(Coordinate, "__hash__", counted)
+def test_a_cell_of_a_report_costs_no_more_among_many(tmp_path: Path) -> None:
+    """Counted in calls of Python functions; twice as many for ten times the cells would be too many."""
+    each = []
     for cells in (30, 300):
         big.write(tmp_path / str(cells) / "ledger.jsonl", cells, folds=2, repeats=1)
-        index = Index(from_records(records_at(tmp_path / str(cells))))
-        looks = 0
-        assert len(report._cells(index, Request())) == cells
-        each.append(looks / cells)
+        results, calls = from_records(records_at(tmp_path / str(cells))), 0
+
+        def count(frame: object, event: str, value: object) -> None:
+            nonlocal calls
+            calls += event == "call"
+
+        before = sys.getprofile()
+        sys.setprofile(count)
+        try:
+            made = explorer.payload(results)
+        finally:
+            sys.setprofile(before)
+        assert len(made["rows"]) == cells
+        each.append(calls / cells)
     assert 0 < each[1] < 2 * each[0]
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 from bench.plan.cells import Cell
+from bench.protocol.training import Training
 from bench.results.records import CellRecord, PlanRecord, ProvenanceRecord, Record, TrialRecord, parse
 from tables.specs import Coordinate, full
 
@@ -26,7 +28,7 @@ PROVENANCE = ProvenanceRecord(
         "machine": {"cpu": "a made-up processor", "cores": 2},
     },
 )
-TRAINING = {"preset": "standard", "epochs": 800, "lr": 0.01, "weight_decay": 0.0, "select": "last"}
+TRAINING = asdict(Training())
 PLACE = Coordinate("PROTEINS", 10, "none")
 
 

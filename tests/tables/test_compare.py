@@ -6,6 +6,7 @@ import math
 from types import ModuleType
 
 import pytest
+from scipy import stats
 
 from bench.registry import UserError
 from bench.results.frame import from_records
@@ -25,10 +26,13 @@ def index(fake: ModuleType, low: float, high: float, places: tuple[Coordinate, .
 def test_difference_and_noise_by_hand(fake: ModuleType) -> None:
     found = compare(index(fake, 0.55, 0.65), Request())
     line = found.lines[0]
-    spread = 5 * math.sqrt(30 / 29)
+    ours, theirs = 5 / 3, 6.8 / math.sqrt(30)  # fold means of 55 and 65 by turns: 5 sqrt(10 / 9) over sqrt(10)
+    freedom = (ours**2 + theirs**2) ** 2 / (ours**4 / 9 + theirs**4 / 29)
     assert line.ours.mean == pytest.approx(0.6)
     assert line.difference == pytest.approx(0.7)
-    assert line.noise == pytest.approx(1.959964 * math.sqrt(spread**2 / 30 + 6.8**2 / 30))
+    assert line.noise == pytest.approx(stats.t.ppf(0.975, freedom) * math.hypot(ours, theirs))
+    assert line.our_half == pytest.approx(stats.t.ppf(0.975, 9) * ours)
+    assert line.their_half == pytest.approx(stats.t.ppf(0.975, 29) * theirs)
     assert line.verdict == WITHIN
     assert {number.theirs.table for number in found.lines} == {"10labelrate", "GAE"}
 

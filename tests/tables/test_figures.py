@@ -10,8 +10,10 @@ import pytest
 
 from bench.registry import UserError
 from bench.results.frame import from_records
-from tables import figures
+from tables import figures, style
 from tables.grid import Request
+from tables.own_specs import LEARNERS_BY_K
+from tables.publishing import all_figures
 from tables.selection import Index
 from tables.specs import FIGURE, Coordinate
 
@@ -42,10 +44,10 @@ def test_all_formats_are_written_and_repeat_exactly(index: Index, tmp_path: Path
     data = figures.curves(index, Request(), datasets=["NCI1", "DD"])
     figure = figures.label_rate_figure(data)
     assert [ax.get_title() for ax in figure.axes if ax.lines] == ["D&D", "NCI1"]
-    paths = figures.save(figure, tmp_path / "a", "main_exp")
+    paths = style.save(figure, tmp_path / "a", "main_exp")
     starts = {path.suffix: path.read_bytes()[:5] for path in paths}
     assert starts == {".pdf": b"%PDF-", ".svg": b"<?xml", ".png": b"\x89PNG\r"}
-    (again,) = figures.save(figures.label_rate_figure(data), tmp_path / "b", "main_exp")[1:2]
+    (again,) = style.save(figures.label_rate_figure(data), tmp_path / "b", "main_exp")[1:2]
     assert again.read_bytes() == (tmp_path / "a" / "main_exp.svg").read_bytes()
 
 
@@ -71,7 +73,7 @@ def test_no_two_methods_look_alike(index: Index) -> None:
 def test_other_datasets_show_every_method_and_odd_names_draw(index: Index, tmp_path: Path) -> None:
     data = figures.curves(index, Request(), datasets=[HOSTILE])
     assert set(data.methods) == {"GCN", "duplicate", HOSTILE}
-    (path,) = figures.save(figures.label_rate_figure(data), tmp_path, "odd", ["svg"])
+    (path,) = style.save(figures.label_rate_figure(data), tmp_path, "odd", ["svg"])
     ET.parse(path)
     with pytest.raises(UserError, match="unknown dataset with results 'PROTEIN'"):
         figures.curves(index, Request(), datasets=["PROTEIN"])
@@ -87,7 +89,7 @@ def test_ranks_over_datasets_and_their_diagram(index: Index, tmp_path: Path) -> 
     table = data.points.query("k == 10").pivot(index="dataset", columns="method", values="value")
     by_hand = {m: sum((row > row[m]).sum() + 1 for _, row in table.iterrows()) / 6 for m in table.columns}
     assert found.mean_ranks.to_dict() == pytest.approx(by_hand)
-    (path,) = figures.save(figures.critical_difference_figure(found), tmp_path, "cd", ["svg"])
+    (path,) = style.save(figures.critical_difference_figure(found), tmp_path, "cd", ["svg"])
     ET.parse(path)
     assert figures.ranking_rates(figures.curves(index, Request(), datasets=["NCI1"])) == []
 
@@ -95,7 +97,25 @@ def test_ranks_over_datasets_and_their_diagram(index: Index, tmp_path: Path) -> 
 def test_inline_drawings_take_the_pages_colour_and_share_no_id(index: Index) -> None:
     found = figures.rank_methods(figures.curves(index, Request()), 2)
     assert found is not None
-    drawings = [figures.inline_svg(figures.critical_difference_figure(found, "#010203"), s, "#010203") for s in "ab"]
+    drawings = [style.inline_svg(figures.critical_difference_figure(found, "#010203"), s, "#010203") for s in "ab"]
     ids = [{e.get("id") for e in ET.fromstring(text).iter() if e.get("id")} for text in drawings]
     assert ids[0] and not ids[0] & ids[1]
     assert "currentColor" in drawings[0] and "#010203" not in drawings[0]
+
+
+def test_learners_are_lines_beside_plain_networks(fake: ModuleType, tmp_path: Path) -> None:
+    places = [p for p in LEARNERS_BY_K.coordinates() if p.dataset in ("DD", "NCI1") and p.k in (2, 10)]
+    held = Index(from_records(fake.ledger(places)))
+    data = figures.learner_curves(held, Request())
+    assert list(data.methods) == [row.name for row in LEARNERS_BY_K.rows]
+    assert set(data.points.loc[data.points["is_reference"], "method"]) == {"GCN"}
+    assert data.points.loc[~data.points["is_reference"], "paired"].notna().all()
+    drawn = dict(all_figures(held, Request(), ("gcn", "mean"), (), style.TEXT))
+    assert {"learners_by_k", "learners-differences-k2", "learners-differences-k10", "main_exp"} <= set(drawn)
+    (path,) = style.save(drawn["learners_by_k"], tmp_path, "learners_by_k", ["svg"])
+    ET.parse(path)
+    alone = Index(from_records(fake.ledger([place for place in places if not place.backbone])))
+    assert [name for name, _ in all_figures(alone, Request(), ("gcn", "mean"), (), style.TEXT)] == ["learners_by_k"]
+    networks = Index(from_records(fake.ledger([place for place in places if place.backbone])))
+    with pytest.raises(figures.NothingToDraw, match="run the grid learners_by_k"):
+        figures.learner_curves(networks, Request())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from types import ModuleType
 
 import pytest
@@ -53,22 +54,29 @@ def test_means_and_deviations_are_those_of_the_trials(fake: ModuleType) -> None:
         assert (entry.value.n, entry.planned) == (30, 30)
 
 
-def test_p_values_are_wilcoxons_with_holm_over_the_methods(fake: ModuleType) -> None:
-    entries = column(filled(fake, fake.accuracy))
-    trials = [(fold, repeat) for fold in range(10) for repeat in range(3)]
-    p_values = []
-    for row in ROWS[1:]:
-        differences = [
-            round(
-                fake.accuracy(Coordinate("PROTEINS", 10, row.augmenter), *t)
-                - fake.accuracy(Coordinate("PROTEINS", 10, "none"), *t),
-                12,
-            )
-            for t in trials
-        ]
-        p_values.append(stats.wilcoxon(differences).pvalue)
-    assert [entries[row.name].p_holm for row in ROWS[1:]] == pytest.approx(holm(p_values))
-    assert math.isnan(entries["GCN"].p_holm) and entries["GCN"].difference is None
+def test_p_values_are_of_the_means_of_folds_with_holm_over_column_and_table(fake: ModuleType) -> None:
+    columns = (Column("PROTEINS", 10, "a"), Column("DD", 10, "b"))
+    spec = TableSpec("t", "{measure}.", (ROWS,), columns)
+    grid = fill(Index(from_records(fake.ledger(spec.coordinates()))), spec, Request())
+    p_values: dict[str, list[float]] = {}
+    for place in columns:
+        for row in ROWS[1:]:
+            plain = replace(row, augmenter="none")
+            means = [
+                sum(fake.accuracy(row.at(place), fold, r) - fake.accuracy(plain.at(place), fold, r) for r in range(3))
+                / 3
+                for fold in range(10)
+            ]
+            p_values.setdefault(place.dataset, []).append(stats.ttest_1samp(means, 0).pvalue)
+    for number, place in enumerate(columns):
+        found = [line.entries[number].p_holm for line in grid.lines[1:]]
+        assert found == pytest.approx(holm(p_values[place.dataset]))
+    whole = [line.entries[number].p_table for number in (0, 1) for line in grid.lines[1:]]
+    assert whole == pytest.approx(holm([*p_values["PROTEINS"], *p_values["DD"]]))
+    assert math.isnan(grid.lines[0].entries[0].p_holm) and grid.lines[0].entries[0].difference is None
+    kept = sum(p < 0.05 for p in whole)
+    (note,) = [words for words in notes(grid, "differences") if words.startswith("With Holm's")]
+    assert f"all {len(whole)} differences of the table, {kept or 'none'} remain" in note
 
 
 def test_best_is_bold_alone_when_it_is_clearly_best(fake: ModuleType) -> None:
@@ -86,7 +94,7 @@ def test_two_equal_methods_are_both_best(fake: ModuleType) -> None:
     entries = column(filled(fake, value, mark="ties"))
     assert [name for name, e in entries.items() if e.best] == ["A", "B"]
     assert not entries["A"].tied and not entries["C"].tied
-    assert entries["C"].difference is not None and entries["C"].difference.p_wilcoxon == 1.0
+    assert entries["C"].difference is not None and entries["C"].difference.p == 1.0
     assert entries["C"].sign == ""
 
 
@@ -146,7 +154,7 @@ def test_tuned_rows_stand_beside_the_default_ones(fake: ModuleType) -> None:
     assert tuned.value.mean == pytest.approx(default.value.mean + 0.01)
     assert tuned.difference is not None and default.difference is not None
     assert tuned.difference.mean == pytest.approx(default.difference.mean), "tuned is compared with tuned"
-    assert "Training: standard (800 epochs), tuned from standard." in caption(grid)
+    assert "Training: standard (800 epochs, linear logits), tuned from standard." in caption(grid)
 
 
 @pytest.mark.parametrize(("how", "name"), [("nested", "A (tuned)"), ("pooled", "A (tuned, pooled)")])
@@ -195,7 +203,7 @@ def test_other_metrics(fake: ModuleType) -> None:
     assert column(balanced)["A"].value.mean == pytest.approx(column(accuracy)["A"].value.mean - 0.05)
     assert "balanced classification accuracy in percent" in caption(balanced)
     with pytest.raises(UserError, match="unknown metric 'acuracy'"):
-        Request(metric="acuracy")
+        filled(fake, fake.accuracy, metric="acuracy")
     with pytest.raises(UserError, match="unknown mark"):
         Request(mark="bold")
     with pytest.raises(UserError, match="unknown settings"):
@@ -246,7 +254,12 @@ def test_captions_state_conditions(fake: ModuleType) -> None:
     assert text.startswith(
         "Mean classification accuracy in percent (standard deviation over the trials within brackets)"
     )
-    for words in ("30 trials per cell", "CHEMICAL, COLLABORATIVE_1", "a constant where", "standard (800 epochs)"):
+    for words in (
+        "30 trials per cell",
+        "CHEMICAL, COLLABORATIVE_1",
+        "a constant where",
+        "standard (800 epochs, linear logits)",
+    ):
         assert words in text
     assert len(grid.lines) == len(METHODS)
 

@@ -9,7 +9,7 @@ import pytest
 from bench.results.frame import from_records
 from bench.results.records import Record
 from tables.grid import Request, fill, specs_for
-from tables.own_specs import OWN_TABLES, PLAIN_GCN, needed
+from tables.own_specs import LEARNERS_BY_K, OWN_TABLES, PLAIN_GCN, needed
 from tables.selection import Index
 from tables.specs import TABLES, Coordinate, full, generic, method_name
 from tables.wording import notes, shown
@@ -54,6 +54,20 @@ def test_a_ledger_with_learners_prints_their_table_and_no_other(index: Index, fa
     assert "learners" not in [spec.name for spec in specs_for(paper, (), ["default"])]
 
 
+def test_over_the_label_rates_they_are_a_table_of_their_own(fake: ModuleType) -> None:
+    places = [p for p in LEARNERS_BY_K.coordinates() if p.dataset in ("DD", "NCI1") and p.k in (2, 5, 10)]
+    index = Index(from_records(fake.ledger(places)))
+    assert "learners_by_k" in [spec.name for spec in specs_for(index, (), ["default"])]
+    (spec,) = specs_for(index, ["learners_by_k"], ["default"])
+    assert spec.spans() == [("D&D", 3), ("NCI1", 3)] and set(spec.coordinates()) == set(places)
+    lines = {line.name: line for line in fill(index, spec, Request()).lines}
+    assert all(entry.is_reference for entry in lines["GCN"].entries)
+    assert all(entry.difference is not None for name in ("WL", "GIN", "GDM Acc") for entry in lines[name].entries)
+    networks = Index(from_records(fake.ledger([p for p in places if p.backbone == "gin"])))
+    assert [spec.name for spec in specs_for(networks, (), ["default"])] == ["learners", "custom"]
+    assert len(needed("learners_by_k")) == 6 * 6 * 12
+
+
 def test_pool_prints_plain_training_where_it_was_run(fake: ModuleType) -> None:
     spec = TABLES["Pool"]
     assert len(full()) == 440 and len(needed("Pool")) == 72
@@ -87,7 +101,7 @@ def test_engines_may_differ_between_models_and_not_within_one(fake: ModuleType) 
 
 
 @pytest.mark.parametrize(
-    ("augmenter", "name"), [("none", "wl"), ("gdm-acc", "GDM Acc (wl)"), ("mine:p=1", "mine:p=1 (wl)")]
+    ("augmenter", "name"), [("none", "wl"), ("gdm-acc", "GDM Acc (wl)"), ("mine:p=1", "mine (p=1, wl)")]
 )
 def test_names_of_methods_without_a_network(augmenter: str, name: str) -> None:
     assert method_name(augmenter, "", "", "wl") == name

@@ -56,7 +56,7 @@ def test_generic_tables_hold_every_cell_and_are_cut_when_wide() -> None:
     made = list(specs.generic("custom", cells, "caption"))
     assert [spec.name for spec in made] == ["custom-1", "custom-2"]
     assert set(cells) <= {c for spec in made for c in spec.coordinates()}
-    assert [row.name for row in made[0].rows] == ["GCN", "mine:p=0.1", "none (gin, add)"]
+    assert [row.name for row in made[0].rows] == ["GCN", "mine (p=0.1)", "none (GIN, add)"]
     with pytest.raises(UserError, match="no cell for the table 'custom'"):
         list(specs.generic("custom", [], "caption"))
 
@@ -66,7 +66,11 @@ def test_generic_tables_hold_every_cell_and_are_cut_when_wide() -> None:
     [
         ("none", "gcn", "mean", "GCN"),
         ("none", "gin", "mean", "GIN"),
-        ("gdm-acc", "gin", "mean", "GDM Acc (gin)"),
+        ("gdm-acc", "gin", "mean", "GDM Acc (GIN)"),
+        ("mine:p=0.1,q=2", "gin:layers=2", "max", "mine (p=0.1, q=2, GIN (layers=2), max)"),
+        ("none", "gcn:layers=2,width=32", "mean", "GCN (layers=2, width=32)"),
+        ("dropedge:p=0.4+maskattr", "gcn", "mean", "DropEdge (p=0.4) + maskattr"),
+        ("mine.methods:Mine:p=1", "gcn", "mean", "Mine (p=1)"),
         ("gdm-rand", "gcn", "add", "GDM Rand (add)"),
         ("duplicate", "gcn", "mean", "duplicate"),
     ],

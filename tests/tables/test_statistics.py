@@ -12,7 +12,19 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from tables.statistics import critical_difference, holm, paired, ranking, summary, wilcoxon
+from tables.statistics import (
+    Paired,
+    critical_difference,
+    detectable_errors,
+    fold_means,
+    holm,
+    over_datasets,
+    paired,
+    pooled,
+    ranking,
+    summary,
+    three_way,
+)
 
 
 def series(values: list[float]) -> pd.Series[float]:
@@ -37,60 +49,106 @@ def test_too_few_values_have_no_spread() -> None:
     assert math.isnan(summary([]).mean) and math.isnan(summary([]).standard_error)
 
 
-def test_paired_difference_agrees_with_scipy() -> None:
+def by_fold(differences: pd.Series[float]) -> np.ndarray:
+    return differences.groupby(level="fold").mean().to_numpy()
+
+
+def test_the_test_is_scipys_t_over_the_means_of_folds() -> None:
     a, b = random_series(1), random_series(2)
-    found, reference = paired(a, b), stats.ttest_rel(a, b)
+    found, reference = paired(a, b), stats.ttest_1samp(by_fold(a - b), 0)
     interval = reference.confidence_interval(0.95)
+    assert (found.n, found.folds) == (30, 10)
     assert found.mean == pytest.approx((a - b).mean())
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
-    assert found.p_wilcoxon == pytest.approx(stats.wilcoxon((a - b).round(12)).pvalue)
+    assert found.p == pytest.approx(reference.pvalue)
+    assert found.half_width == pytest.approx((interval.high - interval.low) / 2)
 
 
-def test_corrected_resampled_t_by_hand() -> None:
-    a, b = random_series(3), random_series(4)
-    d = (a - b).to_numpy()
-    error = d.std(ddof=1) * math.sqrt(1 / 30 + 1 / 9)
-    found = paired(a, b)
-    assert found.p_corrected == pytest.approx(2 * stats.t.sf(abs(d.mean()) / error, 29))
-    half = stats.t.ppf(0.975, 29) * error
-    assert (found.corrected_low, found.corrected_high) == pytest.approx((d.mean() - half, d.mean() + half))
-    assert found.corrected_high - found.corrected_low > found.high - found.low
-    assert paired(a, b, test_to_train=0.0).p_corrected == pytest.approx(stats.ttest_rel(a, b).pvalue)
+def test_with_one_draw_per_fold_it_is_the_paired_t() -> None:
+    places = pd.MultiIndex.from_product([range(8), [0]], names=["fold", "repeat"])
+    a, b = pd.Series(random_series(3).to_numpy()[:8], places), pd.Series(random_series(4).to_numpy()[:8], places)
+    assert paired(a, b).p == pytest.approx(stats.ttest_rel(a, b).pvalue)
 
 
-def test_only_common_trials_are_paired() -> None:
+def test_folds_may_have_unequal_numbers_of_trials() -> None:
     a, b = random_series(5), random_series(6)
     found = paired(a.iloc[2:], b.iloc[:-4])
+    common = (a - b).iloc[2:-4]
     assert found.n == 24
-    assert found.mean == pytest.approx((a.iloc[2:-4] - b.iloc[2:-4]).mean())
+    assert found.mean == pytest.approx(by_fold(common).mean())
+    assert found.p == pytest.approx(stats.ttest_1samp(by_fold(common), 0).pvalue)
+    assert fold_means(np.array([3.0, 1.0, 2.0]), np.array([7, 2, 7])).tolist() == [1.0, 2.5]
+
+
+def test_probabilities_of_worse_equal_and_better_are_baycomps() -> None:
+    from baycomp.single import Posterior
+
+    for seed in range(5):
+        a, b = random_series(seed), random_series(seed + 50)
+        means, found = by_fold(a - b), paired(a, b)
+        posterior = Posterior(means.mean(), means.var(ddof=1) / 10, 9, 0.01)
+        assert (found.worse, found.equal, found.better) == pytest.approx(posterior.probs())
+    assert three_way(0.02, 0.0, 9) == Posterior(0.02, 0.0, 9, 0.01).probs() == (0, 0, 1)
+    assert three_way(0.005, 0.0, 9) == (0, 1, 0)
+
+
+@pytest.mark.parametrize("folds", [2, 3, 5, 10, 30])
+def test_the_detectable_difference_has_the_power_it_says(folds: int) -> None:
+    from statsmodels.stats.power import TTestPower
+
+    effect = TTestPower().solve_power(nobs=folds, power=0.8, alpha=0.05)
+    assert detectable_errors(folds) == pytest.approx(effect * math.sqrt(folds), rel=1e-5)
 
 
 def test_equal_values_leave_nothing_to_doubt() -> None:
     a = random_series(7)
     found = paired(a, a)
-    assert (found.mean, found.low, found.high, found.p_wilcoxon, found.p_corrected) == (0, 0, 0, 1, 1)
+    assert (found.mean, found.low, found.high, found.p, found.equal) == (0, 0, 0, 1, 1)
+    apart = paired(a + 0.1, a)
+    assert (apart.mean, apart.p, apart.better) == (pytest.approx(0.1), 0, 1)
 
 
-def test_a_constant_difference_is_certain() -> None:
-    a = random_series(8)
-    found = paired(a + 0.1, a)
-    assert found.mean == pytest.approx(0.1)
-    assert found.p_corrected == 0
-    assert found.p_wilcoxon == pytest.approx(stats.wilcoxon(np.full(30, 0.1)).pvalue)
-
-
-def test_fewer_than_two_pairs_give_no_test() -> None:
-    one = paired(series([0.6]), series([0.5]))
-    assert one.n == 1 and one.mean == pytest.approx(0.1)
-    assert math.isnan(one.low) and math.isnan(one.p_wilcoxon) and math.isnan(one.p_corrected)
+def test_fewer_than_six_pairs_or_two_folds_give_no_test() -> None:
+    five = paired(random_series(1).iloc[:5], random_series(2).iloc[:5])
+    assert five.n == 5 and not math.isnan(five.low) and math.isnan(five.p)
+    assert not math.isnan(paired(random_series(1).iloc[:6], random_series(2).iloc[:6]).p)
+    one_fold = paired(series([0.6, 0.7, 0.8]), series([0.5, 0.5, 0.5]))
+    assert one_fold.n == 3 and one_fold.mean == pytest.approx(0.2)
+    assert all(map(math.isnan, [one_fold.low, one_fold.p, one_fold.equal, one_fold.detectable]))
     none = paired(series([0.6]), series([0.5, 0.4]).iloc[1:])
     assert none.n == 0 and math.isnan(none.mean)
-    assert math.isnan(wilcoxon(np.array([0.1])))
 
 
-def test_floating_point_makes_no_ranks() -> None:
-    a, b = series([0.6, 0.7, 0.3, 0.9]), series([0.5, 0.6, 0.2, 1.0])
-    assert paired(a, b).p_wilcoxon == pytest.approx(stats.wilcoxon([1, 1, 1, -1]).pvalue)
+def difference(mean: float, error: float, folds: int = 10) -> Paired:
+    return Paired(30, folds, mean, math.nan, math.nan, 0.5, error=error)
+
+
+def test_pooled_difference_by_hand() -> None:
+    parts = [difference(0.02, 0.01), difference(-0.01, 0.02), difference(0.03, 0.01, folds=5)]
+    found = pooled(parts)
+    assert found is not None
+    error = math.sqrt(0.01**2 + 0.02**2 + 0.01**2) / 3
+    freedom = (6e-4) ** 2 / (0.01**4 / 9 + 0.02**4 / 9 + 0.01**4 / 4)
+    assert found.mean == pytest.approx(0.04 / 3)
+    assert found.high - found.mean == pytest.approx(stats.t.ppf(0.975, freedom) * error)
+    assert found.p == pytest.approx(2 * stats.t.sf(found.mean / error, freedom))
+    assert pooled(parts[:1]) is None
+    alone = paired(random_series(1), random_series(2))
+    twice = pooled([alone, alone])
+    assert twice is not None and twice.mean == pytest.approx(alone.mean)
+
+
+def test_probabilities_over_datasets_agree_with_drawing_from_the_hierarchy() -> None:
+    parts = [difference(0.02, 0.01), difference(0.0, 0.02), difference(0.03, 0.015), difference(-0.01, 0.01)]
+    wide = stats.t.ppf(0.975, 9) / stats.norm.ppf(0.975)
+    rng, count = np.random.default_rng(0), 400_000
+    spread, centre = rng.uniform(0, 0.25, count), rng.uniform(-0.3, 0.3, count)
+    logs = sum(stats.norm.logpdf(part.mean, centre, np.sqrt((wide * part.error) ** 2 + spread**2)) for part in parts)
+    weights = np.exp(logs - logs.max())
+    drawn = [float(weights[where].sum() / weights.sum()) for where in (centre < -0.01, centre > 0.01)]
+    worse, equal, better = over_datasets(parts)
+    assert [worse, better] == pytest.approx(drawn, abs=0.03)
+    assert worse + equal + better == pytest.approx(1)
 
 
 @settings(max_examples=25, deadline=None)
@@ -141,26 +199,20 @@ def test_all_methods_equal_everywhere() -> None:
     assert found.p_friedman == 1.0
 
 
-def test_two_trials_are_enough_for_an_interval_and_one_is_not() -> None:
-    two = paired(series([0.6, 0.8]), series([0.5, 0.5]))
-    assert two.mean == pytest.approx(0.2)
-    half = float(stats.t.ppf(0.975, 1)) * np.std([0.1, 0.3], ddof=1)
-    assert two.high - two.mean == pytest.approx(half / math.sqrt(2))
-    assert two.corrected_high - two.mean == pytest.approx(half * math.sqrt(1 / 2 + 1 / 9))
-    assert two.p_wilcoxon == pytest.approx(0.5)
-    one = paired(series([0.6]), series([0.5]))
-    assert one.mean == pytest.approx(0.1) and one.n == 1
-    assert all(map(math.isnan, [one.low, one.high, one.p_wilcoxon, one.p_corrected]))
-
-
-def test_differences_that_are_all_the_same_leave_no_doubt() -> None:
-    apart = paired(series([0.5, 0.75, 1.0]), series([0.25, 0.5, 0.75]))  # to the last bit
-    assert (apart.low, apart.high, apart.p_corrected) == (0.25, 0.25, 0.0)
-    equal = paired(series([0.6, 0.7]), series([0.6, 0.7]))
-    assert (equal.p_wilcoxon, equal.p_corrected) == (1.0, 1.0)
-
-
-def test_few_trials_give_no_warning(recwarn: pytest.WarningsRecorder) -> None:
-    assert math.isnan(summary([0.5]).std) and math.isnan(paired(series([0.5]), series([0.4])).low)
-    assert 0 < wilcoxon(np.array([0.1, 0.1, 0.0, -0.2])) <= 1
-    assert not recwarn.list
+def test_ranks_have_bootstrap_intervals_and_a_group_tied_for_the_top() -> None:
+    rng = np.random.default_rng(1)
+    means = pd.DataFrame(rng.normal(0.5, 0.01, (8, 4)), columns=list("abcd"))
+    means["a"] += 0.02  # a and b are about as good, c and d are not
+    means["b"] += 0.02
+    means["d"] -= 0.05
+    found = ranking(means)
+    assert found is not None
+    ranks = means.rank(axis="columns", ascending=False).to_numpy()
+    draws = np.random.default_rng(5).integers(8, size=(4000, 8))
+    low, high = np.percentile(ranks[draws].mean(axis=1), [2.5, 97.5], axis=0)
+    order = list(found.intervals.index)
+    assert found.intervals["low"].to_numpy() == pytest.approx([low["abcd".index(name)] for name in order], abs=0.13)
+    assert found.intervals["high"].to_numpy() == pytest.approx([high["abcd".index(name)] for name in order], abs=0.13)
+    assert set(found.top) == {"a", "b"}
+    few = ranking(means.iloc[:5])
+    assert few is not None and set(few.top) == set("abcd"), "five datasets tell nothing apart"

@@ -46,7 +46,11 @@ def test_tables_writes_every_format(paper: Path) -> None:
     output = run("tables", "GAE", "-w", paper, "--standalone", "--mark", "significance", "--style", "booktabs")
     assert "VGSAE Unc" in output
     names = {path.name for path in (paper / "tables").iterdir()}
-    kinds = {f"GAE{kind}.{ending}" for kind in ("", "-differences", "-cost") for ending in ("tex", "md")}
+    kinds = {
+        f"GAE{kind}.{ending}"
+        for kind in ("", "-differences", "-equivalence", "-overall", "-cost")
+        for ending in ("tex", "md")
+    }
     assert names == kinds | {"GAE.csv", "macros.tex", "standalone.tex", "main_exp.pdf"}
     assert r"\toprule" in (paper / "tables" / "GAE.tex").read_text()
     assert len(pd.read_csv(paper / "tables" / "GAE.csv")) == 40
@@ -81,9 +85,10 @@ def test_data_of_ones_own_gets_a_custom_table(fake: ModuleType, tmp_path: Path) 
     assert "digits" in text and "synthetic" in text and "not the published ones" in text
     run("figures", "-w", runs, "--formats", "svg")
     drawn = {p.name for p in (runs / "tables").glob("*.svg")}
-    assert drawn == {"main_exp.svg", "critical-difference-k10.svg"}
+    names = ("differences", "heat-map", "cost", "ranks", "critical-difference")
+    assert drawn == {f"{name}-k10.svg" for name in names}, "a single label rate makes no line"
     run("report", "-w", runs)
-    assert "Beside the paper" not in (runs / "report.html").read_text()
+    assert "No cell of the paper" in (runs / "report.html").read_text()
     with pytest.raises(UserError, match="no cell of the paper's tables"):
         run("compare", "-w", runs)
 
@@ -118,6 +123,7 @@ def test_compare_prints_and_writes(paper: Path) -> None:
         (("tables", "GAE", "Pool", "--strict"), "table Pool has 32 cells without all their trials"),
         (("figures", "--formats", "gif"), "figures cannot be written as 'gif'"),
         (("figures", "--backbone", "gin"), "backbone gin"),
+        (("figures", "--width", "page"), "unknown width of a figure 'page'"),
         (("compare", "main_exp"), "unknown table of the paper 'main_exp'"),
     ],
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tables.figures import save
+from tables.style import save
 from tables.tuning_figures import folds_figure, history_figure, importance_figure
 
 TRIALS = [(0, "complete", 0.5), (1, "given up", None), (2, "complete", 0.7), (3, "complete", 0.6)]

@@ -85,36 +85,23 @@ def test_the_readout_is_run_by_the_reference_engine(installed, tmp_path):
     assert "2 cells run on the reference engine" in done.stdout and "SoftClusters" in done.stdout
 
 
-RUN_LEARNER = """
-import json, sys
-from pathlib import Path
-from bench.execution.trial import TrialRunner, engines
-from bench.learning import LEARNERS
-from bench.plan.cells import Trial
-from bench.plan.grids import Grid, product
-from bench.plan.planner import Planner
-
-root, records = Path("data"), []
-runner = TrialRunner(root, engines()["fast"]())
-for cell in Planner(root, "fast").plan(Grid("test", product(["synthetic"], ["none", "g-mixup"], [5]))).cells:
-    for part, value in (("learner", LEARNERS.resolve("nodecount:strength=10")), ("backbone", None), ("readout", None)):
-        object.__setattr__(cell, part, value)
-    record = runner.run([(cell, Trial(0, 0))])[0]
-    records.append(record if isinstance(record, dict) else record.to_json())
-print(json.dumps(records))
-"""
-
-
-def test_the_learner_is_run(installed, tmp_path):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), str(ROOT)])}
-    done = subprocess.run(
-        [sys.executable, "-c", RUN_LEARNER], capture_output=True, text=True, check=False, env=environment, cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
-    for record in json.loads(done.stdout):
-        assert record["status"] == "done", record["reason"]
-        assert 0 < record["accuracy"] <= 1 and record.get("loss") is None
-        assert sum(record["predicted"].values()) == pytest.approx(1)
+def test_the_learner_is_run_and_tuned(installed, tmp_path):
+    words = ["-d", "synthetic:graphs=40", "-k", "2", "--folds", "2", "--repeats", "1", "-j", "1", "-w", "w"]
+    for command in (
+        ["run", *words, "-m", "nodecount,nodecount:strength=10", "-a", "none", "-a", "g-mixup"],
+        ["tune", *words, "-m", "nodecount", "-n", "2"],
+        ["run", *words, "-m", "nodecount", "--tuned"],
+    ):
+        done = bench(*command, path=installed, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "nodecount, tuned" in done.stdout
+    lines = [json.loads(line) for line in (tmp_path / "w" / "ledger.jsonl").read_text(encoding="utf-8").splitlines()]
+    trials = [line for line in lines if line["type"] == "trial"]
+    assert [line["status"] for line in trials] == ["done"] * 10
+    assert all(0 < line["accuracy"] <= 1 and line.get("loss") is None for line in trials)
+    cells = [line for line in lines if line["type"] == "cell"]
+    assert all(re.fullmatch(r"0\.1\+[0-9a-f]{12}.*", line["versions"]["learner"]) for line in cells)
+    assert [sorted(line["by_fold"]) for line in cells if line["tuned"]] == [["0", "1"]]
 
 
 def test_it_is_run_and_its_version_kept(installed, tmp_path):

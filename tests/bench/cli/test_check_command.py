@@ -58,7 +58,7 @@ def test_all_sums_up_and_shows_only_what_is_broken(mine, monkeypatch):
     entries = {name: AUGMENTERS.entry(name) for name in ("none", "dropnode")}
     monkeypatch.setattr(AUGMENTERS, "_entries", entries)
     monkeypatch.setattr(AUGMENTERS, "_discovered", True)
-    AUGMENTERS.add("unseeded", "unseeded.masks:HideNodes")
+    AUGMENTERS.add("unseeded.masks:HideNodes", "unseeded.masks:HideNodes")  # a worker knows it by its path
     monkeypatch.setattr(READOUTS, "_entries", {"mean": READOUTS.entry("mean")})
     monkeypatch.setattr(LEARNERS, "_entries", {"gnn": LEARNERS.entry("gnn")})
     done = check("--all")
@@ -66,7 +66,7 @@ def test_all_sums_up_and_shows_only_what_is_broken(mine, monkeypatch):
     assert "numpy.random moved" in done.output
     assert done.output.count("works on: mixed sizes") == 1  # the whole report of one augmenter alone
     summary = [line.split(":")[0] for line in done.output.splitlines()[-5:]]
-    assert summary == ["dropnode", "none", "unseeded", "mean", "gnn"]
+    assert summary == ["dropnode", "none", "unseeded.masks", "mean", "gnn"]
 
 
 @pytest.mark.parametrize(

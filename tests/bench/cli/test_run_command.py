@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from bench.cli import app as cli
-from bench.cli.commands.run import adjusted, chosen_grid
+from bench.plan.asked import adjusted, chosen_grid
 from bench.plan.grids import Grid, named_grid, product
 from bench.registry import UserError
 
@@ -61,7 +61,7 @@ def test_a_first_run_in_a_new_place_says_nothing_but_its_own_words(tools: Module
     process = tools.start(tmp_path / "runs", [*words, "--jobs", "1"])
     out, _ = process.communicate(timeout=120)
     assert process.returncode == 0, out
-    assert out.startswith("grid custom: 1 cells, 1 trials\n")
+    assert out.startswith("grid custom: 1 cell, 1 trial\n")
     for noise in ("INFO", "alembic", "Warning", "Traceback", "telemetry"):
         assert noise not in out
     assert (tmp_path / "runs" / "mlflow.db").is_file()

@@ -55,9 +55,9 @@ def shown(print_it: Callable[[Console], None]) -> str:
 def test_status_counts_done_failed_stale_and_missing_of_each_cell(ledger: Path, tmp_path: Path) -> None:
     text = shown(lambda console: print_status(ledger, tmp_path / "data", console))
     rows = {line.split()[4]: line.split()[7:] for line in text.splitlines() if "synthetic" in line}
-    assert rows["none"] == ["3", "0", "0", "0", "50.0"]
-    assert rows["dropedge"] == ["1", "1", "0", "1", "50.0"]
-    assert rows["m-mixup"] == ["2", "0", "2", "1", "50.0"]
+    assert rows["none"] == ["3", "0", "0", "0", "50.0", "0%"]
+    assert rows["dropedge"] == ["1", "1", "0", "1", "50.0", "0%"]
+    assert rows["m-mixup"] == ["2", "0", "2", "1", "50.0", "0%"]
     assert "3 cells; trials: 6 done, 1 failed, 2 stale, 2 missing" in text
     assert "1 x failed: dropedge: RuntimeError: boom [x]" in text
     assert "bench why CELL" in text

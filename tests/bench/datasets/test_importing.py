@@ -80,7 +80,7 @@ DAMAGED = {
     "edge between graphs": ({"A": "1, 2\n3, 4\n"}, "1 edges join nodes of different graphs"),
     "three columns": ({"A": "1, 2, 3\n"}, "3 columns instead of 2"),
     "ragged": ({"A": "1, 2\n3\n"}, "not a table of whole numbers"),
-    "empty": ({"A": "\n"}, "not a table of whole numbers"),
+    "empty": ({"A": "\n"}, "it is empty"),
     "empty line": ({"A": "1, 2\n\n2, 3\n"}, "empty lines"),
     "unordered": ({"graph_indicator": "2\n1\n" + "3\n" * 118}, "in order"),
     "gap": ({"graph_indicator": "1\n" * 60 + "3\n" * 60}, "without gaps"),

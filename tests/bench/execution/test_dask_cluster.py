@@ -87,7 +87,7 @@ def test_workers_that_died_while_they_started_are_replaced_up_to_a_bound(monkeyp
     pool._replace_lost()
     assert pool.cluster.worker_spec == {}
     pool.cluster.scale.assert_called_once_with(2)
-    with pytest.raises(UserError, match=r"22 workers .* died while they started.* with fewer --jobs to go on"):
+    with pytest.raises(UserError, match=r"22 workers .* died while they started.* use fewer --jobs; .* to go on"):
         for _ in range(10):
             pool.cluster.worker_spec.update({0: {}, 1: {}})
             pool._replace_lost()

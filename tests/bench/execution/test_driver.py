@@ -116,7 +116,7 @@ def test_with_nothing_to_do_no_worker_starts(
     assert tools.run(grid, folder)[0] == 0
     monkeypatch.setattr("bench.execution.local.LocalPool.__init__", None)  # would not be callable
     code, out = tools.run(grid, folder, jobs=1)
-    assert code == 0 and "1 trials done already" in out
+    assert code == 0 and "1 trial done already" in out
 
 
 def test_the_second_run_on_a_workspace_gets_a_clear_message(workspace: Make, tools: ModuleType) -> None:
@@ -140,7 +140,7 @@ def test_skip_unavailable_runs_the_rest_and_the_ledger_says_so(workspace: Make, 
     folder = workspace()
     grid = tools.grid(datasets=["synthetic:graphs=60", "NCI1"])
     code, out = tools.run(grid, folder, skip_unavailable=True)
-    assert code == 0 and "cannot run 1 cells: NCI1" in out
+    assert code == 0 and "cannot run 1 cell: NCI1" in out
     (plan,) = tools.state(folder).plans
     assert [item["cell"]["dataset"] for item in plan.skipped] == ["NCI1"]
 
@@ -149,7 +149,7 @@ def test_skip_unavailable_runs_the_rest_and_the_ledger_says_so(workspace: Make, 
     ("options", "message"),
     [
         ({"jobs": 0}, "--jobs 0 is not a number of processes"),
-        ({"executor": "slurm"}, "unknown executor 'slurm'"),
+        ({"executor": "lsf"}, "unknown executor 'lsf'"),
         ({"scheduler": "tcp://x:1"}, "add --executor dask"),
         ({"scheduler": "tcp://x:1", "executor": "dask", "jobs": 3}, "leave --jobs or --scheduler out"),
         ({"engine": "fats"}, "unknown engine 'fats'. Did you mean: fast"),

@@ -264,8 +264,8 @@ def test_methods_of_one_class_still_share_what_is_costly(tmp_path: Path, monkeyp
     from augmenters import gdm
     from bench.learning.fast import engine
 
-    counted = counting("pre-training", engine.fast_class_probabilities)
-    monkeypatch.setattr(engine, "fast_class_probabilities", counted)
+    counted = counting("pre-training", engine.fast_pretrain)
+    monkeypatch.setattr(engine, "fast_pretrain", counted)
     monkeypatch.setattr(gdm, "fit_autoencoder", counting("auto-encoder", gdm.fit_autoencoder))
     names = ["gdm-acc", "gdm-unc", "gdm-rand", "gdm-cal", "gdm-complete"]
     for record in run(tmp_path, [cell_of(tmp_path, name) for name in names], [Trial(0, 0), Trial(1, 0)]):

@@ -76,9 +76,9 @@ def test_what_cannot_be_sent_back_is_a_failure_of_its_own(pool: LocalPool) -> No
 
 def test_a_worker_starts_when_there_is_something_to_do_and_ends_with_its_pool(pool: LocalPool) -> None:
     me = psutil.Process()
-    before = set(me.children())
+    before = set(me.children(recursive=True))
     pid = pool.submit(os.getpid).result(60)
-    started = set(me.children()) - before
+    started = set(me.children(recursive=True)) - before
     assert pid in {process.pid for process in started} and pool.size == 2
     pool.close()
     assert not any(process.is_running() and process.pid == pid for process in started)

@@ -122,8 +122,8 @@ def test_executors_are_plug_ins() -> None:
     assert EXECUTORS.load("bench.execution.local:LocalPool") is EXECUTORS.load("local")  # anybody's, by its path
     with pytest.raises(UserError, match=r"is not a subclass of bench\.execution\.pool:Pool"):
         EXECUTORS.load("bench.execution.pool:PoolSetup")
-    with pytest.raises(UserError, match="unknown executor 'slurm'"):
-        EXECUTORS.load("slurm")
+    with pytest.raises(UserError, match="unknown executor 'lsf'"):
+        EXECUTORS.load("lsf")
     for name in ("local", "serial"):
         pool = EXECUTORS.load(name)(PoolSetup(WorkerSettings(None, "fast"), 3))
         assert pool.size == (3 if name == "local" else 1)

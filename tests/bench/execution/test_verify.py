@@ -28,9 +28,9 @@ def finished(workspace: Make, tools: ModuleType) -> Path:
     return folder
 
 
-def check(folder: Path, sample: int = 10) -> int:
+def check(folder: Path, sample: int = 10, limit: float | None = None) -> int:
     with pytest.raises(typer.Exit) as end:
-        verify(folder, sample, 0, folder.parent / "data", "cpu")
+        verify(folder, sample, 0, folder.parent / "data", "cpu", jobs=1, trial_timeout=limit)
     return end.value.exit_code
 
 
@@ -81,3 +81,24 @@ def test_the_same_seed_chooses_the_same_trials(finished: Path) -> None:
     candidates = Candidates.of(finished, finished.parent / "data")
     chosen = [[(cell.key, trial) for cell, trial, _ in candidates.sample(3, seed)] for seed in (1, 1, 2)]
     assert chosen[0] == chosen[1] != chosen[2]
+
+
+def test_a_method_that_ends_its_process_or_never_returns_is_a_line(
+    workspace: Make,
+    tools: ModuleType,
+    misbehaving: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The class looks at a file, so its source, and with it the key, stays what it was."""
+    folder, mark = workspace(), tmp_path / "mark"
+    monkeypatch.setenv("AUGBENCH_TEST_MARK", str(mark))
+    grid = tools.grid([f"{misbehaving}:{name}" for name in ("ExitsLater", "DiesLater", "LoopsLater")], folds=1)
+    assert tools.run(grid, folder)[0] == 0
+    mark.touch()
+    assert check(folder, limit=8) == 1
+    out = capsys.readouterr().out
+    assert "SystemExit: 3; a method must return" in out
+    assert "ended with exit code 9, 2 times in a row" in out
+    assert "took longer than 8 s (--trial-timeout)" in out and "0 of 3 came out the same" in out

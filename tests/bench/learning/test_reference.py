@@ -10,13 +10,14 @@ import torch
 from torch_geometric.data import Batch, Data
 
 from augmenters import AUGMENTERS
-from bench.learning.problem import Fitted, Problem, curve_epochs, training_set
+from bench.learning.augmentation import first_model
+from bench.learning.problem import Fitted, MiniBatches, Problem, curve_epochs, training_set
 from bench.learning.reference import ReferenceEngine, fit_problem
 from bench.learning.steps import bare_graphs
 from bench.protocol.training import Training
 from bench.seeding import seed_from
 from models import BACKBONES, READOUTS
-from models.fit import Diverged, predict, soft_cross_entropy
+from models.fit import Diverged, predict, pretrain, soft_cross_entropy
 
 
 def ring(n: int, y: int, value: float = 1.0) -> Data:
@@ -184,3 +185,66 @@ def test_dropout_draws_from_a_stream_of_the_trial_alone() -> None:
         torch.manual_seed(before)
         assert torch.rand(1) == after
     assert losses[0] == losses[1] != fit_problem(problem_of()).loss
+
+
+def test_a_mean_loss_counts_both_parts_by_their_own_size() -> None:
+    generated = [ring(3, 0), ring(4, 1), ring(5, 0)]
+    mean = Training(loss="mean")
+    data = training_set(problem_of("gdm-rand:weight=0.5", training=mean), generated)
+    assert data.weights.tolist() == pytest.approx([1 / 6] * 6 + [0.5 / 3] * 3)
+    assert training_set(problem_of("dropedge", training=mean), generated).weights.tolist() == pytest.approx([1 / 3] * 3)
+
+
+def test_mini_batches_take_every_graph_once_an_epoch() -> None:
+    problem = problem_of(training=Training(epochs=2, batch=4))
+    data = training_set(problem, list(problem.graphs))
+    batches = MiniBatches(problem)
+    places = {id(graph): place for place, graph in enumerate(data.graphs)}
+    seen = [[[places[id(graph)] for graph in part.graphs] for part in batches.split(data)] for _ in range(2)]
+    assert [[len(part) for part in epoch] for epoch in seen] == [[4, 2]] * 2
+    assert all(sorted([*epoch[0], *epoch[1]]) == list(range(6)) for epoch in seen) and seen[0] != seen[1]
+    (whole,) = MiniBatches(problem_of(training=Training(batch=6))).split(data)
+    assert whole is data
+
+
+def test_mini_batches_by_hand() -> None:
+    problem = problem_of(training=Training(epochs=2, batch=4))
+    model, batches, data = problem.fresh_model(), MiniBatches(problem), training_set(problem, list(problem.graphs))
+    adam, losses = torch.optim.Adam(model.parameters(), lr=0.01), []
+    for _ in range(2):
+        losses.append(0.0)
+        for part in batches.split(data):
+            adam.zero_grad()
+            loss = soft_cross_entropy(model(Batch.from_data_list(part.graphs)), part.targets, part.weights)
+            loss.backward()
+            adam.step()
+            losses[-1] += loss.item()
+    fitted = fit_problem(problem)
+    assert all(torch.equal(a, b) for a, b in zip(fitted.predictor.model.parameters(), model.parameters(), strict=True))
+    assert [loss for _, loss in fitted.curve] == pytest.approx(losses)
+
+
+@pytest.mark.parametrize("augmenter", ["none", "dropedge", "m-mixup", "flag", "gdm-rand", "gdm-rand:generated=epoch"])
+def test_every_kind_of_method_takes_mini_batches(augmenter: str) -> None:
+    whole, cut = (weights_of(problem_of(augmenter, training=Training(epochs=2, batch=size))) for size in (0, 4))
+    assert not all(torch.equal(a, b) for a, b in zip(whole, cut, strict=True))
+
+
+def test_the_final_training_may_start_from_the_pretrained_weights() -> None:
+    """An epoch from there is the hundred and first of the pre-training, but for Adam's moments, which start anew."""
+    problem = problem_of(training=Training(epochs=1, start="pretrained", head="relu"))
+    words = {"backbone": problem.backbone, "readout": problem.readout, "ending": "relu"}
+    state = pretrain(problem.graphs, 2, epochs=100, seed=problem.pretrain_seed, **words).state  # type: ignore[arg-type]
+    assert all(torch.equal(value, state[name]) for name, value in first_model(problem).state_dict().items())
+    model = problem.fresh_model()
+    model.load_state_dict(dict(state))
+    before = [weight.detach().clone() for weight in model.parameters()]
+    for old, new in zip(before, weights_of(problem), strict=True):
+        assert float((old - new).abs().max()) <= 0.01 * 1.001  # one step of Adam moves no weight further
+
+
+def test_generated_graphs_may_change_with_every_epoch() -> None:
+    once, each = problem_of("gdm-rand", epochs=3), problem_of("gdm-rand:generated=epoch", epochs=3)
+    assert fit_problem(each).generated == {} and fit_problem(once).generated["count"] == 6
+    assert fit_problem(each).curve[0][1] == pytest.approx(fit_problem(once).curve[0][1])  # the first draw is the same
+    assert fit_problem(each).curve[2][1] != pytest.approx(fit_problem(once).curve[2][1])

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from bench.plan.cells import Cell
-from bench.protocol.training import PRESETS, Training, base_preset, preset
+from bench.protocol.features import resolve_features
+from bench.protocol.training import PRESETS, Training, base_preset, featureless, preset
 from bench.registry import Choice, UserError
 from bench.results.records import Flaw, parse
 
@@ -139,3 +140,19 @@ def test_a_line_with_impossible_tuning_is_refused(name: str, value: object) -> N
     line = {"type": "cell", "key": "0", **tuned_by_fold().to_json(), name: value}
     with pytest.raises(Flaw, match=name):
         parse(line)
+
+
+def test_the_letter_of_the_paper_is_a_preset_of_its_own() -> None:
+    paper, standard = preset("paper"), preset("standard")
+    assert (paper.head, standard.head, preset("quick").head) == ("relu", "linear", "linear")
+    assert replace(paper, head="linear", preset="standard") == standard
+    assert paper.with_settings({"head": "linear"}).preset == "paper+head=linear"
+    assert standard.with_settings({"head": "relu"}).preset == "standard+head=relu"
+
+
+def test_a_preset_says_what_auto_means_for_a_dataset_without_features() -> None:
+    kinds = {name: resolve_features("auto", False, otherwise=featureless(name)) for name in ("paper", "standard")}
+    assert kinds == {"paper": "degree-onehot", "standard": "constant"}
+    assert featureless("paper+lr=0.1,select=best-val") == "degree-onehot"
+    assert resolve_features("auto", True, otherwise="degree-onehot") == "native"
+    assert resolve_features("constant", False, otherwise="degree-onehot") == "constant"

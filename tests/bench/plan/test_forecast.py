@@ -153,9 +153,12 @@ def test_hours_add_up_by_method_and_dataset(cells: dict[int, Cell]) -> None:
     assert hours.total == pytest.approx(5.0)
 
 
-def dry_run(tools: ModuleType, folder: Path, probe: bool = True, **options: Any) -> str:
+def dry_run(
+    tools: ModuleType, folder: Path, probe: bool = True, trial_timeout: float | None = None, **options: Any
+) -> str:
     out = io.StringIO()
-    request = RunRequest(tools.grid(**options), folder / "runs", data=folder / "data", jobs=2)
+    grid = tools.grid(**options)
+    request = RunRequest(grid, folder / "runs", data=folder / "data", jobs=2, trial_timeout=trial_timeout)
     assert preview(request, probe, Console(file=out, width=200)) == 0
     return out.getvalue()
 
@@ -178,10 +181,20 @@ def test_a_dry_run_goes_by_the_ledger(tools: ModuleType, tmp_path: Path) -> None
     measured = replace(trial(3599.5), cell=planned.key)
     tools.write_trials(tmp_path / "runs", [CellRecord(planned.key, planned), measured])
     text = dry_run(tools, tmp_path)
-    assert "1 trials done already" in text and "1 trials to run" in text
+    assert "1 trial done already" in text and "1 trials to run" in text
     assert "probed" not in text
     assert "predicted hours of one process" in text and "1.00" in text and "about 30 min with --jobs 2" in text
 
 
 def test_without_a_probe_it_says_what_is_not_counted(tools: ModuleType, tmp_path: Path) -> None:
     assert "not counted: 2 trials of which nothing is measured yet" in dry_run(tools, tmp_path, probe=False)
+
+
+def test_a_probe_of_a_method_that_ends_its_process_is_a_line(
+    tools: ModuleType, tmp_path: Path, misbehaving: str
+) -> None:
+    names = [f"{misbehaving}:{name}" for name in ("Exits", "Dies", "Loops")]
+    text = dry_run(tools, tmp_path, augmenters=names, trial_timeout=6, epochs=2)
+    assert "SystemExit: 3; a method must return" in text
+    assert "ended with exit code 9" in text and "took longer than 6 s" in text
+    assert "not counted: 6 trials" in text

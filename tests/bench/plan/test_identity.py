@@ -118,8 +118,13 @@ def test_device_and_engine_are_in_the_key(tmp_path: Path) -> None:
     )
     assert len({fast.key, reference.key, cuda.key}) == 3 and cuda.key == other.key
     assert cuda.versions["engine"] == "reference"  # which is what runs there
-    chosen = Planner(tmp_path, "fast").cell(at, quick.with_settings({"select": "best-val"}))
-    assert chosen.versions["engine"] == "reference"
+    for changes, backbone, engine in (
+        ({"select": "best-val"}, "gcn", "fast"),
+        ({"batch": 32}, "gcn", "fast"),
+        ({"batch": 32}, "gcn:dropout=0.5", "reference"),
+    ):
+        cell = Planner(tmp_path, "fast").cell(replace(at, backbone=backbone), quick.with_settings(changes))
+        assert cell.versions["engine"] == engine
 
 
 def test_labels_are_in_the_key_because_they_name_the_seeds(tmp_path: Path) -> None:

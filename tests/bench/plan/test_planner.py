@@ -152,7 +152,7 @@ def test_a_damaged_cache_is_passed_over(tmp_path: Path, content: str) -> None:
     assert json.loads((tmp_path / "plugins.json").read_text(encoding="utf-8"))["augmenter none"]["stamp"]
 
 
-def test_planning_full_again_needs_no_torch_and_less_than_five_seconds(
+def test_planning_full_again_needs_no_torch_and_less_than_a_second(
     data_root: Path, tmp_path: Path, tools: ModuleType
 ) -> None:
     program = (
@@ -177,4 +177,4 @@ def test_planning_full_again_needs_no_torch_and_less_than_five_seconds(
     assert "440 cells, 13200 trials" in outputs[1]
     torch_imported, seconds = outputs[1].splitlines()[-1].split()
     assert torch_imported == "False"
-    assert float(seconds) < 5
+    assert float(seconds) < 1  # of processor time; the clock of a busy machine says little

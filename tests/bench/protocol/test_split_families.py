@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,9 @@ def test_a_replaced_split_file_has_another_fingerprint_and_another_spacing_has_n
     os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))
     assert path.stat().st_size == old.st_size
     assert splits_fingerprint("TINY", "MINE", tmp_path) != before
+    ahead = time.time_ns() + 10**12  # a file whose times tell nothing is read each time, not remembered
+    os.utime(path, ns=(ahead, ahead))
+    assert splits_fingerprint("TINY", "MINE", tmp_path) == load_splits("TINY", "MINE", LABELS, tmp_path).fingerprint
     train = folds[0]["model_selection"][0]["train"]
     train[0], train[1] = train[1], train[0]  # the label draw depends on the order
     turned = splits_fingerprint("TINY", "MINE", tmp_path)

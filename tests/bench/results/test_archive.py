@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bench.plan.grids import Grid, product
+from bench.plan.planner import Planner
 from bench.registry import UserError
 from bench.results.archive import read_archive, write_archive
 from bench.results.ledger import LedgerState
@@ -122,3 +125,15 @@ def test_a_place_that_cannot_be_written_is_named(fake: ModuleType, tmp_path: Pat
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot write"):
         write_archive(fake.ledger([PLACE], folds=1, repeats=1), tmp_path / "file" / "trials.parquet")
+
+
+def test_versions_of_built_ins_and_of_ones_own_share_a_column(tmp_path: Path) -> None:
+    """A built-in method has a number, anybody else's a text with a hash: one ledger may hold both."""
+    cells = Planner(tmp_path).plan(Grid("mixed", product(["synthetic"], ["none", "dropedge"], [2]))).cells
+    own = replace(cells[1], versions={**cells[1].versions, "augmenter": "path+a9de66652f57"})
+    records = [CellRecord(cell.key, cell) for cell in (cells[0], own)]
+    records += [TrialRecord(cell.key, 0, 0, "failed", "boom") for cell in (cells[0], own)]
+    write_archive(records, tmp_path / "trials.parquet")
+    back = LedgerState.of(read_archive(tmp_path / "trials.parquet"))
+    assert back.cells == {cells[0].key: cells[0], own.key: own}
+    assert set(pd.read_parquet(tmp_path / "trials.parquet")["versions.augmenter"]) == {"1", "path+a9de66652f57"}

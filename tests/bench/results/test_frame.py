@@ -74,3 +74,14 @@ def test_tidy_has_a_row_a_trial_with_its_cell_beside_it(fake: ModuleType) -> Non
     assert len(frame) == 4
     assert set(frame["training.epochs"]) == {800}
     assert set(frame["augmenter"]) == {"none"}
+
+
+def test_the_share_of_trials_that_took_a_fallback(fake: ModuleType) -> None:
+    cell, plain = fake.cell(Coordinate("PROTEINS", 3, "gdm-acc")), fake.cell(PLACE)
+    made = {"count": 9.0, "density": 1.0}
+    noted = [{**made, "fallback_acc_empty_pool": 1.0, "fallback_pool_of_one": 2.0}, made, made, {**made}]
+    lines = [cell, plain, fake.trial(plain.key, 0, 0)]
+    lines += [fake.trial(cell.key, fold, 0, generated=figures) for fold, figures in enumerate(noted)]
+    results = from_records([*lines, fake.trial(cell.key, 9, 0, None)])
+    assert results.fallbacks(cell.key) == {"fallback_acc_empty_pool": 0.25, "fallback_pool_of_one": 0.25}
+    assert results.fallbacks(plain.key) == results.fallbacks(None) == {}

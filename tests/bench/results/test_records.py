@@ -43,7 +43,16 @@ FLAT = st.dictionaries(TEXTS, st.one_of(st.none(), st.booleans(), TEXTS, NUMBERS
 CHOICES = st.builds(Choice, TEXTS, FLAT, TEXTS)
 PARTS = st.one_of(st.tuples(CHOICES, CHOICES), st.just((None, None)))
 TRAININGS = st.builds(
-    Training, TEXTS, st.integers(1, 10**6), st.floats(1e-9, 10), st.floats(0, 10), st.sampled_from(["last", "best-val"])
+    Training,
+    TEXTS,
+    st.integers(1, 10**6),
+    st.floats(1e-9, 10),
+    st.floats(0, 10),
+    st.sampled_from(["last", "best-val"]),
+    st.sampled_from(["linear", "relu"]),
+    st.sampled_from(["fresh", "pretrained"]),
+    st.sampled_from(["sum", "mean"]),
+    st.integers(0, 10**6),
 )
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), TEXTS, NUMBERS),
@@ -78,6 +87,7 @@ def trials(draw: st.DrawFn) -> TrialRecord:
         draw(st.lists(st.tuples(st.integers(0, 10**6), st.floats(-1e9, 1e9)).map(list), max_size=4)),
         draw(optional(TIMES)),
         draw(optional(TEXTS)),
+        draw(st.dictionaries(TEXTS, SHARES, max_size=3)),
     )
 
 

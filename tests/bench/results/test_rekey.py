@@ -15,6 +15,7 @@ from bench.datasets.legacy import legacy_fingerprint
 from bench.plan.planner import Planner
 from bench.protocol.training import preset
 from bench.results.ledger import LedgerState
+from bench.results.records import CellRecord
 from bench.results.rekey import rekey
 from tables.specs import Coordinate
 
@@ -28,7 +29,8 @@ def first_format(root: Path) -> list[dict[str, Any]]:
     for name in ("learner", "device", "splits"):
         facts["versions"].pop(name, None)
     facts["versions"]["dataset"] = legacy_fingerprint(load_dataset("digits", root))
-    facts["training"] = {**facts["training"], "preset": "paper"}
+    kept = ("epochs", "lr", "weight_decay", "select")
+    facts["training"] = {"preset": "paper", **{name: facts["training"][name] for name in kept}}
     for name in ("norm", "residual"):  # settings that were added since
         facts["backbone"]["settings"].pop(name, None)
     trial = {"type": "trial", "cell": "old", "fold": 1, "repeat": 0, "status": "done", "accuracy": 0.625, "loss": 0.1}
@@ -83,3 +85,16 @@ def test_a_training_that_was_changed_gets_its_name(tmp_path: Path) -> None:
     found = rekey(changed(first_format(tmp_path), "training", lr=0.1), tmp_path)
     (cell,) = LedgerState.of(found.records).cells.values()
     assert cell.training == replace(preset("standard"), preset="standard+lr=0.1", lr=0.1)
+
+
+def test_a_training_before_it_named_its_head_had_a_linear_one(tmp_path: Path) -> None:
+    """Under the name of the time or today's; a training that names its head is what it says."""
+    lines = [record.to_json() for record in rekey(first_format(tmp_path), tmp_path).records]
+    for name in ("head", "start", "loss", "batch"):
+        del lines[0]["training"][name]
+    cell = Planner(tmp_path).cell(AT, preset("standard"))
+    for former in ("standard", "paper"):
+        assert list(rekey(changed(lines, "training", preset=former), tmp_path).keys.values()) == [cell.key]
+    letter = CellRecord("x", Planner(tmp_path).cell(AT, preset("paper"))).to_json()
+    assert list(rekey([letter], tmp_path).keys.values()) == [Planner(tmp_path).cell(AT, preset("paper")).key]
+    assert cell.key != Planner(tmp_path).cell(AT, preset("paper")).key

@@ -57,10 +57,13 @@ def test_a_run_of_mlflow_is_a_cell_with_all_that_compares_it(finished: Path, too
     assert (params["training.epochs"], params["augmenter.eps"], params["splits"]) == ("3", "0.1", "stratified")
     assert params["version.torch"] == state.cells[key].versions["torch"]
     accuracies = [record.accuracy for record in trials]
-    assert run.data.metrics["accuracy_mean"] == pytest.approx(sum(accuracies) / 3)
-    assert {"accuracy_std", "balanced_accuracy_mean", "seconds_train", "generated_density"} <= set(run.data.metrics)
+    assert run.data.metrics["accuracy"] == pytest.approx(100 * sum(accuracies) / 3, abs=1e-4)
+    assert {"accuracy_std", "balanced_accuracy", "seconds_train", "generated_density"} <= set(run.data.metrics)
     history = mirror.client.get_metric_history(run.info.run_id, "trial_accuracy")
-    assert [point.value for point in sorted(history, key=lambda point: point.step)] == accuracies
+    assert [point.value for point in sorted(history, key=lambda point: point.step)] == [100 * one for one in accuracies]
+    (used,) = run.inputs.dataset_inputs
+    assert (used.dataset.name, used.dataset.digest) == (params["dataset"], params["version.dataset"])
+    assert run.info.run_name == f"gdm-acc {params['dataset']} k=2"
     assert {"augbench.commit", "augbench.dirty", "augbench.version"} <= set(run.data.tags)
     folder = Path(mirror.client.download_artifacts(run.info.run_id, ""))
     rows = list(csv.DictReader((folder / "trials.csv").read_text(encoding="utf-8").splitlines()))
@@ -135,9 +138,9 @@ def test_a_store_that_was_not_made_to_its_end_is_not_there(tmp_path: Path, monke
     with monkeypatch.context() as patched:
         patched.setattr("mlflow.MlflowClient.search_experiments", stop)
         with pytest.raises(KeyboardInterrupt):
-            Mirror(workspace.tracking_uri, workspace.artifacts)
+            _ = Mirror(workspace.tracking_uri, workspace.artifacts).client
     assert list(tmp_path.iterdir()) == []
-    Mirror(workspace.tracking_uri, workspace.artifacts)
+    _ = Mirror(workspace.tracking_uri, workspace.artifacts).client
     assert [path.name for path in tmp_path.iterdir()] == ["mlflow.db"]
 
 

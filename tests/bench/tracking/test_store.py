@@ -44,7 +44,9 @@ def test_a_workspace_may_have_any_name(name: str, tmp_path: Path, mlflow_store: 
 def test_a_new_store_is_made_in_its_place_and_nowhere_else(name: str, tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / name)
     workspace.prepare()
-    Mirror(workspace.tracking_uri, workspace.artifacts)
+    mirror = Mirror(workspace.tracking_uri, workspace.artifacts)
+    assert not list(workspace.root.iterdir()), "made when something is written"
+    mirror.client.search_experiments(max_results=1)
     assert [path.name for path in workspace.root.iterdir()] == ["mlflow.db"]
     assert [path.name for path in tmp_path.iterdir()] == [name]
 

@@ -7,11 +7,11 @@ from sklearn.linear_model import LogisticRegression
 
 from bench.learning.augmentation import offline_data
 from bench.learning.learner import Fitted, Learner
-from bench.registry import Within
+from bench.registry import Tune, Within
 
 
 class NodeCount(Learner):
-    def __init__(self, strength: Annotated[float, Within(0, 1000, above=True)] = 1.0) -> None:
+    def __init__(self, strength: Annotated[float, Within(0, 100, above=True), Tune(0.01, 100, log=True)] = 1.0) -> None:
         self.model = LogisticRegression(C=strength)
 
     def fit(self, problem):

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[4]
 FAST = ROOT / "bench" / "learning" / "fast"
-ORDER = ["not_fast", "ops", "graphs", "kernels", "training", "pretraining", "engine"]
+ORDER = ["not_fast", "ops", "graphs", "kernels", "training", "pretraining", "evaluation", "engine"]
 
 
 def imported(path: Path) -> set[str]:
@@ -40,7 +40,7 @@ def test_the_page_names_files_and_tests_that_exist() -> None:
     page = (ROOT / "docs" / "engine.md").read_text(encoding="utf-8")
     assert len(page.splitlines()) < 120
     for name in re.findall(
-        r"`((?:engine|pretraining|kernels|not_fast|training/\w+|graphs/\w+|ops/\w+)\.(?:py|c))`", page
+        r"`((?:engine|evaluation|pretraining|kernels|not_fast|training/\w+|graphs/\w+|ops/\w+)\.(?:py|c))`", page
     ):
         assert (FAST / name).exists(), name
     for name in re.findall(r"`(?:tests/bench/learning/fast/)?(test_\w+\.py)`", page):

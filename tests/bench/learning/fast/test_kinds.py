@@ -13,13 +13,15 @@ from numpy.random import Generator
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from augmenters import AUGMENTERS, DropEdge, DropNode, SoftEdge
+from augmenters import AUGMENTERS, DropEdge, DropNode, NodeSam, PerturbEdge, SoftEdge
 from augmenters.base import Augmenter, Context, GraphAugmenter, StepAugmenter
 from augmenters.functional import EdgeNumbers
+from augmenters.joined import JoinedGraphs, Rebuilt
 from augmenters.kinds import (
     EdgeFactorAugmenter,
     FeatureAugmenter,
     KeptNodesAugmenter,
+    NewEdgesAugmenter,
     OneByOneAugmenter,
     PairMixAugmenter,
 )
@@ -28,9 +30,8 @@ from bench.learning.fast.engine import FastEngine, fast_obstacle
 from bench.learning.fast.graphs import prepared
 from bench.learning.fast.graphs.parts import Part
 from bench.learning.fast.not_fast import NotFast
-from bench.learning.fast.training import changing, epochs, mixing
+from bench.learning.fast.training import changing, epochs, mixing, rewired
 from bench.learning.problem import Fitted
-from bench.protocol.training import Training
 from models import BACKBONES, READOUTS
 from models.backbones import GAT, GCN
 from models.readouts import MeanReadout
@@ -152,6 +153,37 @@ def test_near_complete_and_one_hot_graphs_too(
     same_training(problem(augmenter, some_graphs(3, one_hot=40), backbone=backbone))
 
 
+@pytest.mark.parametrize("augmenter", [PerturbEdge(), NodeSam(), PerturbEdge(features="carry")], ids=str)
+@pytest.mark.parametrize("backbone", ["gcn", "gin", "sage", "gcn:dropout=0.4"])
+@pytest.mark.usefixtures("double", "only_promised_paths")
+def test_new_edges_each_epoch(
+    problem: Make, augmenter: Augmenter, backbone: str, same_training: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(rewired, "parts_of", refused_parts)
+        same_training(problem(augmenter, backbone=backbone))
+
+
+def refused_parts(*_: Any, **__: Any) -> None:
+    raise AssertionError("built graph by graph")
+
+
+class Doubled(NewEdgesAugmenter):
+    """Gives every edge twice, which only the way graph by graph can add up."""
+
+    def draw_edges(self, graphs: JoinedGraphs, rng: Generator) -> Rebuilt:
+        return graphs.rebuilt(np.tile(graphs.ends, 2), None)
+
+
+def test_new_edges_that_need_care_are_taken_graph_by_graph(
+    problem: Make, some_graphs: Make, same_training: Make, monkeypatch: pytest.MonkeyPatch, double: None
+) -> None:
+    same_training(problem(Doubled()))
+    monkeypatch.setattr("bench.learning.fast.graphs.joined.SUMS_COST", 0)
+    monkeypatch.setattr("bench.learning.fast.graphs.rewired.SUMS_COST", 0)
+    same_training(problem(PerturbEdge(), some_graphs(7, density=0.9)))
+
+
 class DropsInApply(DropEdge):
     """Overrides what its base promises: it must be asked, epoch by epoch."""
 
@@ -271,11 +303,11 @@ def test_obstacles_are_known_from_classes_alone() -> None:
 def test_results_say_which_engine_ran_and_why(problem: Make, some_graphs: Make, monkeypatch: Any) -> None:
     looped = some_graphs(0)
     looped[0].edge_index = torch.cat([looped[0].edge_index, torch.zeros(2, 1, dtype=torch.long)], dim=1)
-    best = problem(training=Training(epochs=3, select="best-val"), validation=some_graphs(8))
+    best = problem(epochs=3, select="best-val", validation=some_graphs(8))
     quick, loops, chosen = FastEngine().fit([problem(epochs=3), problem("dropedge", looped, epochs=3), best])
     assert (quick.engine, quick.handed_over) == ("fast", None)
     assert (loops.engine, loops.handed_over) == ("reference", "a self loop among the edges")
-    assert (chosen.engine, chosen.handed_over) == ("reference", "select=best-val")
+    assert (chosen.engine, chosen.handed_over) == ("fast", None)
     fresh = type(best).fresh_model
 
     def own(self: Any) -> nn.Module:

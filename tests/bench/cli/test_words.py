@@ -1,0 +1,32 @@
+"""Names in the shell, what `bench list` says of each, and the words for one and for many."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from bench.cli import completion
+from bench.cli.app import app
+from bench.cli.words import counted
+
+
+def test_one_is_not_many() -> None:
+    assert (counted(1, "cell"), counted(2, "cell"), counted(0, "trial")) == ("1 cell", "2 cells", "0 trials")
+
+
+def test_the_shell_offers_the_names_that_fit() -> None:
+    assert completion.augmenters("gdm-u") == ["gdm-unc"]
+    assert completion.backbones("g") == ["gat", "gcn", "gin"]
+    assert "mean+max" in completion.readouts("mean") and "wl" in completion.learners("")
+    assert completion.datasets("IMDB") == ["IMDB-BINARY", "IMDB-MULTI"]
+    assert completion.grids("qu") == ["quick"] and "10labelrate" in completion.grids("10")
+
+
+@pytest.mark.parametrize(("name", "says"), [("quick", "20 cells, 60 trials"), ("10labelrate", "IMDB-MULTI")])
+def test_a_grid_says_what_it_holds(name: str, says: str) -> None:
+    done = CliRunner().invoke(app, ["list", name])
+    assert done.exit_code == 0 and says in done.stdout and f"{name} (grid)" in done.stdout
+
+
+def test_the_version_is_said() -> None:
+    assert CliRunner().invoke(app, ["--version"]).stdout.startswith("augbench ")

@@ -1,0 +1,39 @@
+"""`import bench` costs next to nothing, prints nothing and offers what it says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import bench
+
+ROOT = Path(__file__).parents[3]
+
+
+def python(code: str, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *options, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True, timeout=300
+    )
+
+
+def test_importing_prints_nothing_and_needs_no_torch() -> None:
+    done = python("import bench; print(bench.__all__)", "-X", "importtime")
+    assert done.stdout == f"{bench.__all__}\n"
+    imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
+    assert "bench" in imported
+    heavy = {"torch", "pandas", "numpy", "mlflow", "optuna", "sklearn", "matplotlib", "tqdm", "rich"}
+    assert not imported & heavy
+
+
+def test_everything_that_is_offered_is_there() -> None:
+    for name in bench.__all__:
+        assert getattr(bench, name) is not None and name in dir(bench)
+
+
+def test_the_folder_plan_is_a_function_before_and_after_its_files_are_used() -> None:
+    """`bench.plan` is a folder of ours too, and Python binds the folder's name when a file of it is imported."""
+    call = "bench.plan(datasets='synthetic:graphs=60', k=2, folds=2, repeats=1).size"
+    code = f"import bench; print({call}); import bench.plan.cells as cells; print({call}, cells.Trial.__name__)"
+    done = python(f"{code}; from bench.plan import grids; print(grids.product(['digits'])[0].k)")
+    assert done.stdout.split() == ["2", "2", "Trial", "10"]
