@@ -32,7 +32,7 @@ def run(engine: str, options: argparse.Namespace) -> None:
     """Every combination that the protocol allows; what is done already is left as it is."""
     axes = {"--augmenter": AUGMENTERS.names(), "--backbone": BACKBONES.names(), "--readout": READOUTS.names()}
     chosen = [word for flag, names in axes.items() for name in names for word in (flag, name)]
-    training = ["--preset", "paper", "--epochs", str(options.epochs), "--repeats", str(options.repeats)]
+    training = ["--preset", "standard", "--epochs", str(options.epochs), "--repeats", str(options.repeats)]
     where = ["--engine", engine, "--workspace", str(options.workspace / engine)]
     command = ["run", "--dataset", options.dataset, "-k", str(options.k), *chosen, *training, *where]
     start = "from bench.cli.app import main; main()"

@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=20)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    data, training = data_root(options.data), preset("paper")
+    data, training = data_root(options.data), preset("standard")
     cell = Planner(data, FastEngine.name).cell(product([options.dataset], [options.method], [options.k])[0], training)
     problem, _ = TrialRunner(data, FastEngine()).problem(cell, Trial(0, 0))
     fit(FastEngine(), replace(problem, training=replace(training, epochs=20)))  # imports and caches

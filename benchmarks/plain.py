@@ -15,11 +15,12 @@ METHODS = ("none", "dropedge")
 
 
 class PlainGCN(nn.Module):
-    def __init__(self, channels: int, classes: int, width: int = 64, layers: int = 4) -> None:
+    def __init__(self, channels: int, classes: int, width: int = 64, layers: int = 4, relu: bool = False) -> None:
         super().__init__()
         sizes = [channels] + [width] * layers
         self.convs = nn.ModuleList(GCNConv(a, b) for a, b in itertools.pairwise(sizes))
-        self.head = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, classes))
+        last = [nn.ReLU()] if relu else []
+        self.head = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, classes), *last)
 
     def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
         for conv in self.convs:
@@ -28,9 +29,11 @@ class PlainGCN(nn.Module):
         return out
 
 
-def train_plainly(graphs: Sequence[Data], classes: int, method: str, epochs: int, lr: float = 0.01) -> None:
-    """So many full-batch epochs from scratch."""
-    model = PlainGCN(graphs[0].num_node_features, classes)
+def train_plainly(
+    graphs: Sequence[Data], classes: int, method: str, epochs: int, lr: float = 0.01, relu: bool = False
+) -> None:
+    """So many full-batch epochs from scratch; `relu`: a ReLU on the logits too."""
+    model = PlainGCN(graphs[0].num_node_features, classes, relu=relu)
     optimiser = torch.optim.Adam(model.parameters(), lr=lr)
     batch = Batch.from_data_list(list(graphs))
     for _ in range(epochs):

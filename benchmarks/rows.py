@@ -54,7 +54,7 @@ def line(row: Row, rate: float) -> str:
     parts = [
         row.cell.dataset,
         str(row.cell.k),
-        row.cell.augmenter.label,
+        " ".join([row.cell.augmenter.label, *row.cell.training.preset.split("+")[1:]]),
         show(row.fast),
         show(row.once),
         show(row.reference),
