@@ -7,19 +7,19 @@ WORKSPACE ?= runs
 RESULTS ?= results/trials.parquet
 OUT ?= results
 
-.PHONY: run tables test lint types tests soak mutants perf clean
+.PHONY: run tables test lint types tests docs dist wheel soak mutants perf clean
 
 run: $(VENV)/.installed  ## the main job on built-in data: every method once over, with a comparison table
 	$(BIN)/bench run --grid quick --workspace $(WORKSPACE)
 
 tables: $(VENV)/.installed  ## every table, figure and the report of results/, from its trials alone
-	$(BIN)/bench tables --from $(RESULTS) --features constant --mark ties --standalone --out $(OUT)/tables >/dev/null
-	$(BIN)/bench tables 10labelrate --from $(RESULTS) --features degree-onehot --mark ties --out $(OUT)/degree-onehot >/dev/null
-	$(BIN)/bench compare --from $(RESULTS) --features constant --out $(OUT)/tables >/dev/null
-	$(BIN)/bench figures --from $(RESULTS) --features constant --formats pdf,svg --out $(OUT)/tables
-	$(BIN)/bench report --from $(RESULTS) --features constant --title 'augbench: results' --out $(OUT)/report.html
+	$(BIN)/bench tables --from $(RESULTS) --preset standard --features constant --mark ties --standalone --out $(OUT)/tables >/dev/null
+	$(BIN)/bench tables 10labelrate --from $(RESULTS) --preset standard --features degree-onehot --mark ties --out $(OUT)/degree-onehot >/dev/null
+	$(BIN)/bench compare --from $(RESULTS) --preset standard --features constant --out $(OUT)/tables >/dev/null
+	$(BIN)/bench figures --from $(RESULTS) --preset standard --features constant --formats pdf,svg --out $(OUT)/tables
+	$(BIN)/bench report --from $(RESULTS) --preset standard --features constant --title 'augbench: results' --out $(OUT)/report.html
 
-test: lint types tests  ## everything that CI checks
+test: lint types docs tests  ## everything that CI checks
 
 lint: $(VENV)/.developer
 	$(BIN)/ruff check .
@@ -31,14 +31,25 @@ types: $(VENV)/.developer
 tests: $(VENV)/.developer  ## four workers on two cores: many tests wait for servers and processes
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 4 --cov
 
+docs: $(VENV)/.developer  ## the site, in build/site; a dead link or a missing docstring fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+
+dist: $(VENV)/.developer  ## sdist and wheel, in dist/
+	rm -rf build/lib dist
+	$(BIN)/python -m build --quiet
+
+wheel: dist  ## the wheel, installed and used in an environment of its own
+	$(BIN)/python tests/package/check_wheel.py
+
 soak: $(VENV)/.developer  ## the long forms of the reliability tests, see docs/reliability.md
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m soak --timeout 3600
 
 mutants: $(VENV)/.developer  ## plants faults in splits, budgets, seeds, ledger and statistics, and names those that live
 	OMP_NUM_THREADS=1 $(BIN)/python tests/mutation/mutants.py
 
-perf: $(VENV)/.installed  ## seconds per trial beside a plain PyG loop, in one run
+perf: $(VENV)/.installed  ## seconds per trial beside a plain PyG loop, and of each augmenter beside none
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/perf.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/methods.py --dataset PROTEINS --dataset IMDB-BINARY
 
 clean:
 	rm -rf $(VENV)
