@@ -79,7 +79,7 @@ class Dispatcher(Generic[W]):
         """What is finished, at the latest when the time is up: each piece with its result or its `Failure`."""
         done, _ = wait(self._sent, timeout=timeout, return_when=FIRST_COMPLETED)
         found = []
-        for future in done:
+        for future in [sent for sent in self._sent if sent in done]:  # in the order of sending, whatever the hashes
             one = self._sent.pop(future)
             outcome = self._outcome(one, future)
             if outcome is not None:

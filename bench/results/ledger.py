@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
@@ -55,11 +55,8 @@ def read_state(path: Path, curves: bool = True) -> LedgerState:
 
 def _parse(file: BinaryIO, path: Path, curves: bool) -> Iterator[Record]:
     before = 0
-    ended = False
-    while not ended and (lines := list(islice(file, AT_ONCE))):
-        if not lines[-1].endswith(b"\n"):  # a writer may be at it: what it adds meanwhile is the rest of this line
-            lines.pop()
-            ended = True
+    acknowledged = takewhile(lambda line: line.endswith(b"\n"), file)  # a writer may add the rest of a line meanwhile
+    while lines := list(islice(acknowledged, AT_ONCE)):
         text = b",".join(lines)
         try:
             found = json.loads(b"[" + (text if curves else _CURVE.sub(b"", text)) + b"]")

@@ -45,6 +45,27 @@ def test_no_file_is_an_empty_ledger(tmp_path: Path) -> None:
     assert read_records(tmp_path / "none.jsonl") == []
 
 
+class Growing(io.RawIOBase):
+    """A file to which another process adds a piece whenever its reader has come to the end."""
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        self.pieces = pieces
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self.pieces.pop(0) if self.pieces else b""
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+def test_a_reader_ends_before_a_line_that_is_being_written() -> None:
+    first, second = (line(trial(fold)) + b"\n" for fold in range(2))
+    file = io.BufferedReader(Growing([first + second[:9], b"", second[9:], b""]))
+    assert [record.fold for record in ledger._parse(file, Path("ledger.jsonl"), True)] == [0]
+
+
 @given(cut=st.integers(min_value=0, max_value=400))
 def test_a_file_cut_anywhere_keeps_every_whole_line(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     path = tmp_path_factory.mktemp("cut") / "ledger.jsonl"
