@@ -35,17 +35,22 @@ class Unlabeled:
 
     make: Callable[[int], Data]
     count: int
-    forms: dict[Hashable, Form] = field(default_factory=dict)
+    forms: dict[tuple[type, Hashable], Form] = field(default_factory=dict)
 
     def graphs(self, places: Iterable[int] | None = None) -> list[Data]:
         """Some of the graphs, or all."""
         return [unlabeled(self.make(place)) for place in (range(self.count) if places is None else places)]
 
-    def form(self, key: Hashable, make: Callable[[Sequence[Data]], F]) -> F:
-        """What `make` gives for the graphs, once; the key names all that it depends on beside them."""
-        if key not in self.forms:
-            self.forms[key] = make(self.graphs())
-        found: F = self.forms[key]  # type: ignore[assignment]
+    def form(self, predictor: FormPredictor, key: Hashable, make: Callable[[Sequence[Data]], F]) -> F:
+        """What `make` gives for the graphs, once per class of predictor and key.
+
+        The key names all that the form depends on beside the graphs. Two classes may use the same key: each gets
+        the form that it made itself.
+        """
+        place = type(predictor), key
+        if place not in self.forms:
+            self.forms[place] = make(self.graphs())
+        found: F = self.forms[place]  # type: ignore[assignment]
         return found
 
     @property

@@ -44,7 +44,7 @@ class FastNetwork(TrainedNetwork, FormPredictor):
             if model.layer == "gat":
                 return None
             kind, layers = model.layer, model.layers
-            form = graphs.form((kind, layers), lambda every: MergedGraphs.of(every, kind, layers))
+            form = graphs.form(self, (kind, layers), lambda every: MergedGraphs.of(every, kind, layers))
         except NotFast:
             return None
         with one_thread(), torch.inference_mode():

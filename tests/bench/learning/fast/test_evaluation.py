@@ -16,7 +16,7 @@ from bench.execution.trial import TrialRunner, engines, evaluate
 from bench.learning.fast import evaluation
 from bench.learning.fast.engine import FastEngine
 from bench.learning.fast.evaluation import FastNetwork, head_classes
-from bench.learning.held_out import HeldOut, HeldOutParts, predicted_classes
+from bench.learning.held_out import FormPredictor, HeldOut, HeldOutParts, Unlabeled, predicted_classes
 from bench.learning.learner import predictions
 from bench.learning.problem import Fitted
 from bench.plan.cells import Trial
@@ -111,13 +111,35 @@ def test_networks_without_a_kernel_go_the_usual_way(
     assert evaluate(fitted.predictor, graphs, 2) == evaluate(fitted.predictor, some_graphs(1), 2)
 
 
-def test_the_cache_is_bounded(some_graphs: Callable[..., Any]) -> None:
-    class Block:
-        nbytes = 10
+class Block:
+    nbytes = 10
 
+
+class Ones(FormPredictor):
+    def classes(self, graphs: Unlabeled) -> np.ndarray:
+        return graphs.form(self, "table", lambda every: np.ones(len(every), dtype=int))
+
+    def probabilities(self, graphs: Sequence[Data]) -> np.ndarray:
+        raise AssertionError("it tells from the form")
+
+
+class Zeros(Ones):
+    def classes(self, graphs: Unlabeled) -> np.ndarray:
+        return graphs.form(self, "table", lambda every: np.zeros(len(every), dtype=int))
+
+
+def test_two_kinds_of_predictors_never_share_a_form(some_graphs: Callable[..., Any]) -> None:
+    graphs = part(some_graphs(1))
+    for _ in range(2):
+        assert set(predicted_classes(Ones(), graphs, 2)) == {1}
+        assert set(predicted_classes(Zeros(), graphs, 2)) == {0}
+    assert len(graphs.unlabeled.forms) == 2, "the second look uses the form of the first"
+
+
+def test_the_cache_is_bounded(some_graphs: Callable[..., Any]) -> None:
     parts = HeldOutParts(most_bytes=25, most_parts=4)
     for place in range(6):
-        parts.fetch(place, lambda: part(some_graphs(1))).unlabeled.form("block", lambda graphs: Block())
+        parts.fetch(place, lambda: part(some_graphs(1))).unlabeled.form(Ones(), "block", lambda graphs: Block())
     parts.fetch(5, lambda: part([]))
     assert list(parts.parts) == [4, 5] and parts.nbytes == 20
     few = HeldOutParts(most_parts=2)
