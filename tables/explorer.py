@@ -45,25 +45,37 @@ class Curves:
     _sums: dict[str, dict[float, list[float]]] = field(default_factory=dict)
     _seen: set[tuple[str, int, int]] = field(default_factory=set)
 
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> Curves:
+        """The curves of records that stay as they are."""
+        found = cls()
+        for record in records:
+            found.take(record)
+        return found
+
     def watch(self, records: Iterable[Record]) -> Iterator[Record]:
         """The same records, each with its curve added and taken out."""
         for record in records:
-            if isinstance(record, TrialRecord) and record.curve:
-                place = (record.cell, record.fold, record.repeat)
-                if record.done and place not in self._seen:
-                    self._seen.add(place)
-                    self._add(record)
+            self.take(record)
+            if isinstance(record, TrialRecord):
                 record.curve = []
             yield record
 
-    def _add(self, record: TrialRecord) -> None:
+    def take(self, record: Record) -> None:
+        """Add a record's curve, and leave the record as it is."""
+        if not isinstance(record, TrialRecord) or not record.curve or not record.done:
+            return
+        place = (record.cell, record.fold, record.repeat)
+        if place in self._seen:
+            return
+        self._seen.add(place)
         sums = self._sums.setdefault(record.cell, {})
         for epoch, loss in record.curve:
             if math.isfinite(loss):
                 count, total, low, high = sums.get(epoch, (0, 0.0, loss, loss))
                 sums[epoch] = [count + 1, total + loss, min(low, loss), max(high, loss)]
 
-    def of(self, key: str) -> list[list[float | None]]:
+    def mean(self, key: str) -> list[list[float | None]]:
         """Epoch, mean, lowest and highest loss, by epoch; epochs that all trials have."""
         sums = self._sums.get(key, {})
         most = max((found[0] for found in sums.values()), default=0)
@@ -97,7 +109,7 @@ def payload(results: Results, metric: str = "accuracy", curves: Curves | None = 
                 "facts": [[words.number(n), words.number(v)] for n, v in _facts(cell)],
                 "measured": sorted({commits.get(str(one), str(one)) for one in trials.get("provenance", ()) if one}),
                 "made": _made(trials),
-                "curve": curves.of(key) if curves else [],
+                "curve": curves.mean(key) if curves else [],
                 "trials": _trials(trials, words, metric),
             }
         )

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from bench.plan.cells import PARTS
 from bench.registry import UserError
 from bench.results.frame import Results
+from bench.results.verification import NOT_VERIFIED
 from tables import figures
 from tables.compare import Comparison, NothingToCompare, compare, contradiction_words
 from tables.completeness import Share, shares
@@ -68,10 +69,12 @@ def render(
     title: str = "augbench report",
     curves: Curves | None = None,
     home: str = "",
+    verified: str = NOT_VERIFIED,
 ) -> str:
     """The whole page: a part for each request, every cell of the ledger in one table, `home` as the page to go back to.
 
-    The cells' table has every cell, whatever the requests pick: it is filtered in the browser.
+    The cells' table has every cell, whatever the requests pick: it is filtered in the browser. `verified` says what
+    `bench verify` found (`bench.results.verification`).
     """
     index = Index(results)
     if not len(results.trials):
@@ -85,7 +88,7 @@ def render(
             data=Markup(as_json(payload(index.results, requests[0].metric or "accuracy", curves))),
             noun=noun(requests[0].metric),
             settings=" and ".join(requests[0].settings),
-            facts=facts_of(results),
+            facts=[*facts_of(results), ("verified", verified)],
             sections=[_section(index, part, name) for name, part in _variants(results, requests)],
             costs=_costs(results),
             failures=_failures(results),

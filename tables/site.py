@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from bench.registry import UserError
 from bench.results.frame import Results
+from bench.results.verification import NOT_VERIFIED
 from tables.explorer import COLUMNS, Curves, as_json, cell_rows, measured_words
 from tables.grid import Request
 from tables.report import environment, facts_of, render
@@ -19,7 +20,6 @@ from tables.verdict import standings, verdict
 from tables.wording import noun
 
 INDEX = "index.html"
-NOT_VERIFIED = "not verified"
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class ResultSet:
     name: str
     results: Results
     curves: Curves
+    verified: str = NOT_VERIFIED  # what `bench verify` found
 
     @property
     def page(self) -> str:
@@ -56,7 +57,9 @@ def site(sets: Sequence[ResultSet], requests: Sequence[Request], title: str) -> 
     pages = [one.page for one in sets]
     if len(set(pages)) < len(pages):
         raise UserError("two result sets would have the same page; give their folders names that differ in letters")
-    texts = {one.page: render(one.results, requests, f"{title}: {one.name}", one.curves, home=INDEX) for one in sets}
+    texts = {
+        one.page: render(one.results, requests, f"{title}: {one.name}", one.curves, INDEX, one.verified) for one in sets
+    }
     metric = requests[0].metric or "accuracy"
     rows = [[one.name, *row] for one in sets for row in cell_rows(one.results, metric)]
     data = {
@@ -89,6 +92,6 @@ def _entry(one: ResultSet, request: Request) -> Mapping[str, Any]:
         "verdict": sentences[0],
         "facts": facts_of(one.results)[:3],
         "measured": measured_words(one.results) or ["nothing recorded"],
-        "verified": NOT_VERIFIED,
+        "verified": one.verified,
         "standings": rows,
     }

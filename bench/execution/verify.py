@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.datasets import cheap_info
@@ -16,7 +17,9 @@ from bench.plan.identity import DEFAULT_ENGINE, NO_ENGINE
 from bench.plan.staleness import Here
 from bench.registry import UserError
 from bench.results.ledger import LedgerState
+from bench.results.provenance import provenance
 from bench.results.records import RESULT, TrialRecord
+from bench.results.verification import Verification, digest
 from bench.results.workspace import records_at
 
 Finished = tuple[Cell, Trial, TrialRecord]
@@ -61,6 +64,7 @@ class Candidates:
 
     trials: list[Finished]
     stale: int
+    digest: str  # of all finished trials, the stale ones too
 
     @classmethod
     def of(cls, path: Path, root: Path) -> Candidates:
@@ -77,11 +81,25 @@ class Candidates:
         if not fit:
             reason = "all are of other versions or of data that is not here" if stale else "it has no finished trial"
             raise UserError(f"no trial of {path} can be run again: {reason}; `bench status` shows what there is")
-        return cls(fit, stale)
+        return cls(fit, stale, digest(state))
 
     def sample(self, number: int, seed: int) -> list[Finished]:
         """That many of them at random, fewer when there are not as many; the same ones for the same seed."""
         return random.Random(seed).sample(self.trials, min(number, len(self.trials)))
+
+    def verification(self, checks: Sequence[Check], seed: int) -> Verification:
+        """What a finished run of `verify` is on record for."""
+        return Verification(
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            self.digest,
+            len(self.trials) + self.stale,
+            self.stale,
+            len(checks),
+            seed,
+            sum(check.same for check in checks),
+            tuple(str(check) for check in checks if not check.same),
+            provenance().facts,
+        )
 
 
 def _present(dataset: str, root: Path) -> bool:

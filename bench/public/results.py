@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from bench.api import RunOutcome
 from bench.plan.cells import PARTS
-from bench.public.shown import Plots, Table, TableOptions, filled
+from bench.public.shown import Plots, Selection, Table, TableOptions, filled, page
 from bench.results.ledger import LedgerState
 from bench.results.merge import joined
 from bench.results.records import SCORES
+from bench.results.verification import Verification, counting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,9 +30,10 @@ _TRIAL = ("fold", "repeat", "status", *SCORES)
 class Results:
     """What a ledger knows of some cells. `trials` and `cells` are pandas DataFrames of your own, free to change."""
 
-    def __init__(self, state: LedgerState, interrupted: bool = False) -> None:
+    def __init__(self, state: LedgerState, interrupted: bool = False, sources: Sequence[Path] = ()) -> None:
         self.state = state
         self.interrupted = interrupted  # whether the run that gave them was stopped before its end
+        self.sources = tuple(sources)  # where they were read
 
     @classmethod
     def of_run(cls, outcome: RunOutcome) -> Results:
@@ -41,7 +43,7 @@ class Results:
     @classmethod
     def load(cls, sources: Sequence[Path]) -> Results:
         """Everything in workspaces, ledgers and archives; contradictions between them are refused."""
-        return cls(joined(sources))
+        return cls(joined(sources), sources=sources)
 
     @property
     def trials(self) -> pd.DataFrame:
@@ -91,6 +93,17 @@ class Results:
         labels, caption, name, metric, mark, settings, mix, strict, as the options of `bench tables`.
         """
         return filled(self.frames, rows, columns, options)
+
+    def report(
+        self, path: str | Path | None = None, title: str = "augbench report", **options: Unpack[Selection]
+    ) -> str:
+        """The page of `bench report` as text, also written to `path` if one is given. Keywords as those of `table`."""
+        return page(self, title, options, path)
+
+    @property
+    def verifications(self) -> list[Verification]:
+        """The runs of `bench verify` that are on record beside the sources and are of exactly these trials."""
+        return [run for source in self.sources for run in counting(source, self.state)]
 
     @property
     def plot(self) -> Plots:

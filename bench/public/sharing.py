@@ -18,6 +18,7 @@ from bench.public.classes import CODE
 from bench.public.results import Results
 from bench.public.shown import Table
 from bench.registry import UserError
+from bench.results import verification
 from bench.results.archive import write_archive
 from bench.results.workspace import ARCHIVE, Workspace
 from bench.temporary import replacing
@@ -47,6 +48,7 @@ def share(sources: Sequence[Path], folder: Path, data: Path, with_graphs: bool =
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_archive(results.state.records(), folder / ARCHIVE)
+        checked = [verification.write(results.verifications, folder)] if results.verifications else []
         texts, left_out = _rendered(results)
         texts |= {f"{CODE}/{path.name}": path.read_text(encoding="utf-8") for path in _own_code(results, sources)}
         texts[ENVIRONMENT] = _environment()
@@ -60,14 +62,13 @@ def share(sources: Sequence[Path], folder: Path, data: Path, with_graphs: bool =
                 part.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UserError(f"cannot write to {folder}: {error.strerror}; choose another folder") from error
-    files = (folder / ARCHIVE, *(folder / name for name in texts), *copied)
+    files = (folder / ARCHIVE, *checked, *(folder / name for name in texts), *copied)
     return Shared(folder, files, tuple(left_out))
 
 
 def _rendered(results: Results) -> tuple[dict[str, str], list[str]]:
     """The report and every table as text, and why some are not there."""
     from tables.grid import Request, fill, specs_for
-    from tables.report import render
     from tables.selection import SETTINGS, Index
     from tables.wording import KINDS
 
@@ -87,7 +88,7 @@ def _rendered(results: Results) -> tuple[dict[str, str], list[str]]:
             texts[f"{stem}.md"] = table.to_markdown(kind=kind)
         texts[f"{TABLES}/{table.grid.name}.csv"] = table.to_csv()
     try:
-        texts[REPORT] = render(results.frames, [request])
+        texts[REPORT] = results.report(settings=kinds)
     except UserError as error:
         left_out.append(f"report: {error}")
     return texts, left_out
@@ -149,6 +150,7 @@ def _readme(results: Results, folder: Path, data: Path, texts: Mapping[str, str]
         digest=hashlib.sha256((folder / ARCHIVE).read_bytes()).hexdigest(),
         tables=any(name.startswith(f"{TABLES}/") for name in texts),
         report=REPORT in texts,
+        verified=verification.words_of(results.verifications) if results.verifications else "",
         code=any(name.startswith(f"{CODE}/") for name in texts),
         datasets=[*_datasets(results, data, set(facts["graphs"]))],
         machines=[*dict.fromkeys(_machine(one.facts) for one in state.provenance.values())],

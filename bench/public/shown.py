@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -15,6 +15,7 @@ from bench.registry import UserError, unknown
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bench.public.results import Results
     from bench.results.frame import Results as Frames
     from tables.grid import Grid, Request
     from tables.selection import Index
@@ -103,6 +104,21 @@ def filled(frames: Frames, rows: Any, columns: Any, options: TableOptions) -> Ta
     layout = Layout(down, over, options.get("name", Layout().name), options.get("caption", ""), labels)
     spec = arranged(layout, having(index.described(request.settings, request.pick), places))
     return Table(fill(index, spec, request), index)
+
+
+def page(results: Results, title: str, options: Selection, path: str | Path | None = None) -> str:
+    """One self-contained HTML page about all of these results, with their loss curves."""
+    from bench.results.verification import words_of
+    from tables.explorer import Curves
+    from tables.report import render
+    from tables.selection import Index
+
+    request, places = request_of(Index(results.frames), options)
+    if places:
+        raise UserError(f"where={next(iter(places))} chooses cells of a table; a report shows every cell")
+    request = replace(request, mark="ties")
+    curves, verified = Curves.of(results.state.records()), words_of(results.verifications)
+    return _written(render(results.frames, [request], title, curves, verified=verified), path)
 
 
 def request_of(index: Index, options: Selection) -> tuple[Request, dict[str, str]]:

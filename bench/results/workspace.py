@@ -95,10 +95,14 @@ def lines_at(path: Path) -> Iterable[Any]:
         raise UserError(f"{ledger} line {number} is not JSON ({error}); restore a copy or delete it") from error
 
 
+def source_file(path: Path) -> Path:
+    """The ledger or archive itself: a workspace or a shared folder is named by its folder."""
+    return Workspace(path).source() if path.is_dir() or not (path.is_file() or path.suffix) else path
+
+
 def records_at(path: Path, curves: bool = True) -> Iterable[Record]:
     """The records of a workspace, of a ledger file, or of a published archive (parquet), the curves if need be."""
-    if path.is_dir() or not (path.is_file() or path.suffix):
-        path = Workspace(path).source()
+    path = source_file(path)
     if not path.is_file():
         raise UserError(f"there is no workspace, ledger or archive {path}; check the path")
     if path.suffix != ".parquet":

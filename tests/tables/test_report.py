@@ -215,13 +215,15 @@ def test_a_site_of_two_result_sets(fake: ModuleType, browser: Any, tmp_path: Pat
     for name, commit in (("lab", "1111111111112222"), (HOSTILE, "3333333333334444")):
         records = fake.ledger(places)
         records[0] = replace(fake.PROVENANCE, facts={**fake.PROVENANCE.facts, "commit": commit})
-        sets.append(ResultSet(name, from_records(records), Curves()))
+        words = {"verified": "5 of 5 came out the same"} if name == "lab" else {}
+        sets.append(ResultSet(name, from_records(records), Curves(), **words))
     texts = site(sets, [Request()], "All")
     assert list(texts) == [sets[0].page, sets[1].page, "index.html"]
     for name, text in texts.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     index = texts["index.html"]
-    assert "111111111111," in index and "333333333333," in index and index.count("not verified") == 2 + 4
+    assert "111111111111," in index and "333333333333," in index and index.count("not verified") == 1 + 2
+    assert index.count("5 of 5 came out the same") == 1 + 2 and "5 of 5 came out the same" in texts["set-lab.html"]
     assert "<script>window.pwned" not in index and index.count("<script") == 2
     browser.open((tmp_path / "index.html").as_uri())
     browser.until(lambda: browser.find("//table[@id='explorer']/tbody/tr"))

@@ -154,7 +154,10 @@ def verify(
     jobs: JobsOption = None,
     trial_timeout: TrialTimeoutOption = None,
 ) -> None:
-    """Run finished trials again and compare every digit; exit code 1 when one comes out different."""
+    """Run finished trials again and compare every digit; exit code 1 when one comes out different.
+
+    A file beside the trials keeps what was found; `bench report` and `bench report --site` show it.
+    """
     from rich.console import Console
     from rich.markup import escape
 
@@ -166,10 +169,12 @@ def verify(
     from bench.execution.verify import verify as run_again
     from bench.execution.worker import WorkerSettings
     from bench.plan.identity import DEFAULT_ENGINE
+    from bench.results import verification
 
     check_workers(jobs, trial_timeout)
     console, root = Console(), data_root(data)
     candidates = Candidates.of(source, root)
+    verification.read(source)  # a damaged record is told before anything runs
     if candidates.stale:
         console.print(f"{candidates.stale} trials are of other versions or other data than here and stay out of it")
 
@@ -185,4 +190,11 @@ def verify(
         checks = run_again(chosen, pool, root, device, tell)
     same = sum(check.same for check in checks)
     console.print(f"{same} of {len(checks)} came out the same", highlight=False)
+    try:
+        place = verification.add(candidates.verification(checks, seed), source)
+    except OSError as error:
+        words = f"kept no record of this: cannot write beside {source} ({error.strerror}); verify a copy to keep one"
+    else:
+        words = f"on record in {place}"
+    console.print(words, markup=False, highlight=False, soft_wrap=True)
     raise typer.Exit(0 if same == len(checks) else 1)

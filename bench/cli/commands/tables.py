@@ -262,7 +262,9 @@ def report(
 
     With --site a folder of such pages, one for each result set, with an index that compares them.
     """
-    from bench.results.frame import from_records
+    from bench.results.frame import Results
+    from bench.results.ledger import LedgerState
+    from bench.results.verification import verified_words
     from tables.explorer import Curves
     from tables.report import render
     from tables.site import ResultSet, names_of
@@ -277,14 +279,15 @@ def report(
     sets = []
     for name, path in zip(names_of(sources), sources, strict=True):
         curves = Curves()
-        sets.append(ResultSet(name, from_records(curves.watch(_records(workspace, path))), curves))
+        state = LedgerState.of(curves.watch(_records(workspace, path)))
+        sets.append(ResultSet(name, Results.from_state(state), curves, verified_words(path, state)))
     if site is not None:
         texts = pages(sets, requests, title)
         _write(site, texts)
         _say(f"{len(texts)} pages in {site}")
         return
-    place = out or workspace / "report.html"
-    _write(place.parent, {place.name: render(sets[0].results, requests, title, sets[0].curves)})
+    (one,), place = sets, out or workspace / "report.html"
+    _write(place.parent, {place.name: render(one.results, requests, title, one.curves, verified=one.verified)})
     _say(str(place))
 
 

@@ -14,9 +14,11 @@ import typer
 from bench.cli.commands.ledger import verify
 from bench.execution.verify import Candidates
 from bench.registry import UserError
+from bench.results import verification
 from bench.results.ledger import LedgerState, read_records
+from bench.results.provenance import provenance
 from bench.results.records import CellRecord, ProvenanceRecord
-from bench.results.workspace import Workspace
+from bench.results.workspace import Workspace, records_at
 
 Make = Callable[..., Path]
 
@@ -36,9 +38,14 @@ def check(folder: Path, sample: int = 10, limit: float | None = None) -> int:
 
 def test_trials_come_out_the_same(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(finished) == 0
-    assert "6 of 6 came out the same" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "6 of 6 came out the same" in out and f"on record in {verification.place_beside(finished)}" in out
+    (run,) = verification.counting(finished, LedgerState.of(records_at(finished)))
+    assert (run.same, run.sample, run.finished, run.stale, run.seed, run.different) == (6, 6, 6, 0, 0, ())
+    assert run.facts == provenance().facts
     assert check(finished / "ledger.jsonl", sample=2) == 0
     assert "2 of 2 came out the same" in capsys.readouterr().out
+    assert [one.sample for one in verification.read(finished)] == [6, 2]
 
 
 def test_a_number_that_was_changed_by_hand_is_found(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,6 +57,8 @@ def test_a_number_that_was_changed_by_hand_is_found(finished: Path, capsys: pyte
     assert check(finished) == 1
     out = capsys.readouterr().out
     assert "not the same" in out and "5 of 6 came out the same" in out
+    (run,) = verification.read(finished)
+    assert run.same == 5 and len(run.different) == 1 and "accuracy" in run.different[0]
 
 
 def test_trials_of_other_versions_stay_out_of_it(
