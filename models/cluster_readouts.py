@@ -1,26 +1,61 @@
-"""Readouts that gather nodes into learned clusters before they pool: DiffPool and MinCut, with PyG's dense layers."""
+"""Readouts that gather nodes into learned clusters before they pool: DiffPool and MinCut.
+
+What they compute of each graph is what PyG's `dense_diff_pool` and `dense_mincut_pool` do. Those take the adjacency as
+a dense table, which for a graph of some thousand nodes is all the time and memory there is. Here only sums over edges
+and products of width `clusters` are made, so the cost grows with nodes and edges.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import DenseGraphConv, DenseSAGEConv, dense_diff_pool, dense_mincut_pool
+from torch_geometric.nn import DenseGraphConv, DenseSAGEConv
 
 from bench.registry import Tune, Within
 from models.readouts import Pooled, Readout
 
 Clusters = Annotated[int, Within(2, 1000), Tune(4, 32, log=True)]
+SURELY = 1e-15  # added to a probability before its logarithm, and to the root of a degree, as PyG does
+
+
+@dataclass(frozen=True)
+class Edges:
+    """The edges of some graphs, none of them empty; the nodes of a graph stand together, and no edge is listed twice."""
+
+    ends: Tensor
+    weights: Tensor
+    graph: Tensor  # of each node
+    sizes: Tensor  # nodes of each graph
+
+    def from_neighbours(self, rows: Tensor) -> Tensor:
+        """A times rows."""
+        weighted = rows[self.ends[1]] * self.weights.view(-1, 1)
+        return torch.zeros_like(rows).index_add(0, self.ends[0], weighted)
+
+    def degrees(self) -> Tensor:
+        return self.weights.new_zeros(len(self.graph)).index_add(0, self.ends[0], self.weights)
+
+    def sum_over_nodes(self, values: Tensor) -> Tensor:
+        return values.new_zeros(len(self.sizes)).index_add(0, self.graph, values)
+
+    def sum_over_edges(self, values: Tensor) -> Tensor:
+        return values.new_zeros(len(self.sizes)).index_add(0, self.graph[self.ends[0]], values)
+
+    def products(self, left: Tensor, *right: Tensor) -> tuple[Tensor, ...]:
+        """Of each graph, its rows of `left` transposed times those of each other table."""
+        sizes = self.sizes.tolist()
+        parts = zip(left.split(sizes), torch.cat(right, dim=1).split(sizes), strict=True)
+        return torch.stack([one.t() @ other for one, other in parts]).split([table.shape[1] for table in right], dim=2)
 
 
 class ClusterReadout(Readout):
     """Soft clusters of each graph's nodes, one dense layer on the graph of clusters, and the mean over clusters.
 
-    Graphs are gathered one by one. Padded to a common size they would take the square of the largest one's nodes each,
-    and DiffPool's link loss would depend on which graphs share a batch. The auxiliary loss is summed over graphs, as
+    A graph's row and loss do not depend on which graphs share its batch. The auxiliary loss is summed over graphs, as
     the loss of the labels is.
     """
 
@@ -29,21 +64,20 @@ class ClusterReadout(Readout):
         self.clusters = clusters
 
     @abstractmethod
-    def gather(self, x: Tensor, adjacency: Tensor) -> tuple[Tensor, Tensor]:
-        """The embeddings of one graph's clusters, and its auxiliary loss."""
+    def gather(self, x: Tensor, edges: Edges) -> tuple[Tensor, Tensor]:
+        """The embeddings of each graph's clusters (graphs x clusters x channels), and its auxiliary loss."""
 
     def forward(
         self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None, batch: Tensor, num_graphs: int
     ) -> Pooled:
-        rows, losses = [], [x.new_zeros(())]
-        for nodes, adjacency in graphs_of(x, edge_index, edge_weight, batch, num_graphs):
-            if len(nodes):
-                clusters, loss = self.gather(nodes, adjacency)
-                rows.append(clusters.mean(dim=0))
-                losses.append(loss)
-            else:  # every node was dropped
-                rows.append(x.new_zeros(self.out_channels))
-        return Pooled(torch.stack(rows), torch.stack(losses).sum())
+        """`batch` ascends, as in a batch of PyG; a graph whose nodes were all dropped is a row of zeros."""
+        sizes = torch.bincount(batch, minlength=num_graphs)
+        present = sizes > 0
+        places = torch.cumsum(present, 0) - 1
+        weights = x.new_ones(edge_index.shape[1]) if edge_weight is None else edge_weight.view(-1)
+        clusters, losses = self.gather(x, Edges(edge_index, weights, places[batch], sizes[present]))
+        rows = x.new_zeros(num_graphs, self.out_channels)
+        return Pooled(rows.index_put((present,), clusters.mean(dim=1)), losses.sum())
 
 
 class DiffPool(ClusterReadout):
@@ -55,10 +89,16 @@ class DiffPool(ClusterReadout):
         self.embed = DenseSAGEConv(in_channels, in_channels)
         self.after = DenseSAGEConv(in_channels, in_channels)
 
-    def gather(self, x: Tensor, adjacency: Tensor) -> tuple[Tensor, Tensor]:
-        assignment, embedding = self.assign(x, adjacency), self.embed(x, adjacency).relu()
-        clusters, between, link, entropy = dense_diff_pool(embedding, adjacency, assignment)
-        return self.after(clusters, between).relu()[0], link + entropy
+    def gather(self, x: Tensor, edges: Edges) -> tuple[Tensor, Tensor]:
+        near = edges.from_neighbours(x) / edges.degrees().clamp(min=1).view(-1, 1)
+        share = (self.assign.lin_rel(near) + self.assign.lin_root(x)).softmax(dim=1)
+        embedding = (self.embed.lin_rel(near) + self.embed.lin_root(x)).relu()
+        clusters, between, overlap = edges.products(share, embedding, edges.from_neighbours(share), share)
+        # The squared norm of A - S S^T. Only rounding can make it negative, where S S^T is A.
+        apart = edges.sum_over_edges(edges.weights**2) - 2 * traces(between) + (overlap**2).sum(dim=(1, 2))
+        link = apart.clamp(min=SURELY).sqrt() / edges.sizes**2
+        doubt = edges.sum_over_nodes((-share * (share + SURELY).log()).sum(dim=1)) / edges.sizes
+        return self.after(clusters, between).relu(), link + doubt
 
 
 class MinCut(ClusterReadout):
@@ -69,30 +109,28 @@ class MinCut(ClusterReadout):
         self.assign = nn.Linear(in_channels, clusters)
         self.after = DenseGraphConv(in_channels, in_channels)
 
-    def gather(self, x: Tensor, adjacency: Tensor) -> tuple[Tensor, Tensor]:
-        clusters, between, cut, orthogonality = dense_mincut_pool(x, adjacency, self.assign(x))
-        # Without an edge there is nothing to cut, and the share of the volume that is cut would be 0 / 0. Where no edge
-        # joins a cluster to another, the gradient of the square root of that degree would be infinite.
-        loss = cut + orthogonality if bool(adjacency.any()) else orthogonality
-        between = between if bool((between.sum(dim=-1) > 0).all()) else between.detach()
-        return self.after(clusters, between).relu()[0], loss
+    def gather(self, x: Tensor, edges: Edges) -> tuple[Tensor, Tensor]:
+        share = self.assign(x).softmax(dim=1)
+        clusters, between, overlap = edges.products(share, x, edges.from_neighbours(share), share)
+        volume = edges.sum_over_nodes(edges.degrees() * (share**2).sum(dim=1))
+        # Without an edge there is nothing to cut, and the share of the volume that is cut would be 0 / 0.
+        cut = torch.where(volume > 0, -traces(between) / torch.where(volume > 0, volume, 1), 0)
+        even = torch.eye(self.clusters, dtype=x.dtype, device=x.device)
+        unit = overlap / overlap.norm(dim=(1, 2), keepdim=True)
+        orthogonality = (unit - even / even.norm()).norm(dim=(1, 2))
+        return self.after(clusters, normalized(between * (1 - even))).relu(), cut + orthogonality
 
 
-def graphs_of(
-    x: Tensor, edge_index: Tensor, edge_weight: Tensor | None, batch: Tensor, num_graphs: int
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Each graph of a batch: its nodes' rows and its dense adjacency, weighted where edges have weights."""
-    nodes_in_order = torch.argsort(batch, stable=True)
-    place = torch.argsort(nodes_in_order)
-    owner = batch[edge_index[0]]
-    order = torch.argsort(owner, stable=True)
-    sizes = torch.bincount(batch, minlength=num_graphs)
-    starts = torch.cumsum(sizes, 0) - sizes
-    edges = (place[edge_index] - starts[owner])[:, order].split(
-        torch.bincount(owner, minlength=num_graphs).tolist(), dim=1
-    )
-    weight = x.new_ones(len(order)) if edge_weight is None else edge_weight.view(-1)[order]
-    weights = weight.split([part.shape[1] for part in edges])
-    for nodes, ends, values in zip(x[nodes_in_order].split(sizes.tolist()), edges, weights, strict=True):
-        empty = x.new_zeros(len(nodes), len(nodes))
-        yield nodes, empty.index_put((ends[0], ends[1]), values, accumulate=True)
+def traces(tables: Tensor) -> Tensor:
+    return tables.diagonal(dim1=1, dim2=2).sum(dim=1)
+
+
+def normalized(between: Tensor) -> Tensor:
+    """Divided by the roots of both clusters' degrees.
+
+    Where no edge joins a cluster to another, the gradient of that root would be infinite: such a graph has none.
+    """
+    joined = (between.sum(dim=2) > 0).all(dim=1).view(-1, 1, 1)
+    between = torch.where(joined, between, between.detach())
+    root = between.sum(dim=2).sqrt() + SURELY
+    return between / root.unsqueeze(1) / root.unsqueeze(2)

@@ -6,10 +6,11 @@ import pytest
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
-from torch_geometric.utils import erdos_renyi_graph
+from torch_geometric.nn import dense_diff_pool, dense_mincut_pool
+from torch_geometric.utils import erdos_renyi_graph, to_dense_adj
 
 from models import READOUTS
-from models.cluster_readouts import ClusterReadout, DiffPool, MinCut, graphs_of
+from models.cluster_readouts import ClusterReadout, DiffPool, MinCut
 from models.readouts import MeanMaxReadout, Pooled, Readout
 
 NAMES = list(READOUTS.entries())
@@ -79,14 +80,38 @@ def test_mean_and_max_side_by_side() -> None:
     assert rows.tolist() == [[2, 2, 3, 4]]
 
 
-def test_graphs_of_a_batch_come_back_with_their_weights_whatever_the_order_of_edges() -> None:
-    x = torch.arange(5.0).view(5, 1)
-    edges = torch.tensor([[3, 0, 4, 1], [4, 1, 3, 0]])
-    weights = torch.tensor([0.5, 1.0, 0.25, 2.0])
-    first, second = graphs_of(x, edges, weights, torch.tensor([0, 0, 0, 1, 1]), 2)
-    assert first[0].view(-1).tolist() == [0, 1, 2]
-    assert first[1].tolist() == [[0, 1, 0], [2, 0, 0], [0, 0, 0]]
-    assert second[1].tolist() == [[0, 0.5], [0.25, 0]]
+def densely(readout: Readout, graph: Data) -> tuple[Tensor, Tensor]:
+    """The same of one graph by PyG's dense layers: the row and the auxiliary loss."""
+    table = to_dense_adj(graph.edge_index, edge_attr=graph.edge_weight, max_num_nodes=graph.num_nodes)[0]
+    if isinstance(readout, DiffPool):
+        assignment, embedding = readout.assign(graph.x, table), readout.embed(graph.x, table).relu()
+        clusters, between, *losses = dense_diff_pool(embedding, table, assignment)
+        return readout.after(clusters, between).relu()[0].mean(dim=0), losses[0] + losses[1]
+    assert isinstance(readout, MinCut)
+    clusters, between, *losses = dense_mincut_pool(graph.x, table, readout.assign(graph.x))
+    return readout.after(clusters, between).relu()[0].mean(dim=0), losses[0] + losses[1]
+
+
+@pytest.mark.parametrize("name", ["diffpool", "mincut"])
+def test_rows_losses_and_gradients_are_those_of_the_dense_layers_of_pyg(name: str) -> None:
+    """With weighted edges that come in any order, and that differ by direction."""
+    readout, graphs = made(name).double(), []
+    draw = torch.Generator().manual_seed(3)
+    for n in (5, 12, 8):
+        pairs = (torch.rand(n, n, generator=draw) < 0.6).fill_diagonal_(False).nonzero().t()
+        pairs = pairs[:, torch.randperm(pairs.shape[1], generator=draw)]
+        x = torch.rand(n, WIDTH, generator=draw, dtype=torch.double)
+        weight = torch.rand(pairs.shape[1], generator=draw, dtype=torch.double)
+        graphs.append(Data(x=x, edge_index=pairs, edge_weight=weight))
+    found = pooled(readout, graphs)
+    expected = [densely(readout, graph) for graph in graphs]
+    torch.testing.assert_close(found.rows, torch.stack([row for row, _ in expected]))
+    total = torch.stack([loss for _, loss in expected]).sum()
+    torch.testing.assert_close(found.loss, total)
+    weights = list(readout.parameters())
+    ours = torch.autograd.grad(found.rows.square().sum() + found.loss, weights)
+    theirs = torch.autograd.grad(sum(row.square().sum() for row, _ in expected) + total, weights)
+    torch.testing.assert_close(ours, theirs)
 
 
 def test_losses_of_two_triangles_put_into_two_clusters_by_hand() -> None:
