@@ -23,7 +23,9 @@ class Share:
     @property
     def words(self) -> str:
         lacking = f"; nothing of {', '.join(self.absent)}" if self.absent else ""
-        return f"grid {self.grid}: {self.complete} of {self.cells} cells complete{lacking}"
+        return (
+            f"grid {self.grid}: {self.complete} of {self.cells} cell{'' if self.cells == 1 else 's'} complete{lacking}"
+        )
 
 
 def shares(grids: Iterable[str], counts: Mapping[Coordinate, tuple[int, int]]) -> list[Share]:

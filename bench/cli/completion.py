@@ -36,7 +36,7 @@ def datasets(incomplete: str) -> list[str]:
 
 
 def grids(incomplete: str) -> list[str]:
-    from bench.cli.commands.listing import grid_names
+    from bench.cli.catalogue import grid_names
 
     return _starting(incomplete, grid_names())
 

@@ -14,6 +14,7 @@ from bench import api
 from bench.cli.plan_report import say_what_will_run
 from bench.cli.progress import duration, output
 from bench.cli.status import method_namer
+from bench.cli.words import counted
 from bench.execution.local import LocalPool
 from bench.execution.pool import PoolSetup
 from bench.execution.precision import Precision, check_precision, columns, expected_jobs
@@ -39,7 +40,9 @@ def preview(request: RunRequest, probe: bool, console: Console | None = None) ->
     say_what_will_run(plan, state, console)
     if plan.skipped and not request.skip_unavailable:
         console.print("so a run would stop before it starts; --skip-unavailable runs the rest", highlight=False)
-    console.print(f"{len(jobs)} trials to run; planned in {time.perf_counter() - start:.1f} s", highlight=False)
+    console.print(
+        f"{counted(len(jobs), 'trial')} to run; planned in {time.perf_counter() - start:.1f} s", highlight=False
+    )
     if request.precision is not None:
         say_precision(plan, state, request.precision, console)
         jobs += expected_jobs(plan, state, request.precision)[0]
@@ -61,8 +64,8 @@ def say_precision(plan: Plan, state: LedgerState, wanted: Precision, console: Co
     jobs, unknown = expected_jobs(plan, state, wanted)
     beyond = max(0, wanted.most - plan.grid.repeats) * plan.grid.folds
     most = beyond * sum(len(column.cells) for column in found)
-    text = f"--precision {wanted.points:g}: about {len(jobs)} more trials by the widths on record, {most} at most"
-    text += f" (--max-repeats {wanted.most})"
+    text = f"--precision {wanted.points:g}: about {counted(len(jobs), 'more trial')} by the widths on record, "
+    text += f"{most} at most (--max-repeats {wanted.most})"
     if unknown:
         text += f"; {len(unknown)} of {len(found)} columns have no width on record yet and are not in the estimate"
     console.print(text, highlight=False, soft_wrap=True)
@@ -85,7 +88,7 @@ def run_probes(cells: Iterable[Cell], forecast: Forecast, request: RunRequest, c
     if count:
         took = duration(time.perf_counter() - start)
         console.print(
-            f"nothing measured yet for some methods: {count} cells probed for a few epochs in {took}",
+            f"nothing measured yet for some methods: {counted(count, 'cell')} probed for a few epochs in {took}",
             highlight=False,
         )
     for (dataset, _, augmenter, backbone), reason in forecast.unknown.items():
@@ -124,4 +127,6 @@ def say_total(hours: Hours, request: RunRequest, console: Console) -> None:
         wall = duration(3600 * hours.total / workers)
         console.print(f"about {wall} with {where}", highlight=False)
     if hours.unknown:
-        console.print(f"not counted: {hours.unknown} trials of which nothing is measured yet", highlight=False)
+        console.print(
+            f"not counted: {counted(hours.unknown, 'trial')} of which nothing is measured yet", highlight=False
+        )

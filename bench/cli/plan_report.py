@@ -19,7 +19,7 @@ def say_what_will_run(plan: Plan, state: LedgerState, console: Console) -> None:
     total = len(plan.cells) + unable
     parts = [f"grid {plan.grid.name}: {counted(total, 'cell')}, {counted(total * each, 'trial')}"]
     parts += [f"{counted(unable, 'cell')} cannot run"] if unable else []
-    parts += [f"{plan.size} trials in shard {plan.shard}"] if plan.shard else []
+    parts += [f"{counted(plan.size, 'trial')} in shard {plan.shard}"] if plan.shard else []
     parts += [f"{counted(done, 'trial')} done already"] if done else []
     console.print("; ".join(parts), highlight=False)
     own = sorted({cell.dataset for cell in plan.cells if cell.splits == "stratified"})

@@ -10,6 +10,7 @@ from rich.markup import escape
 from bench import api
 from bench.cli.progress import RunProgress, duration, output
 from bench.cli.status import comparison, handed_over
+from bench.cli.words import are, counted, have
 from bench.execution.request import RunRequest
 from bench.results.workspace import Workspace
 
@@ -32,7 +33,8 @@ def conclude(outcome: api.RunOutcome, console: Console) -> int:
     """The comparison and the problems, or how to go on."""
     if outcome.interrupted:
         console.print(
-            f"stopped; the {outcome.ran} trials finished in this run are kept, {outcome.left} are left. "
+            f"stopped; {counted(outcome.ran, 'trial')} finished in this run {are(outcome.ran)} kept, "
+            f"{outcome.left} {are(outcome.left)} left. "
             "Run the same command again to go on.",
             highlight=False,
             soft_wrap=True,
@@ -41,7 +43,8 @@ def conclude(outcome: api.RunOutcome, console: Console) -> int:
     console.print(comparison(outcome.plan, outcome.state))
     failures = outcome.failures
     if failures:
-        console.print(f"[red]{len(failures)} trials have no result; running the same command tries them again:[/]")
+        lost = f"{counted(len(failures), 'trial')} {have(len(failures))} no result"
+        console.print(f"[red]{lost}; running the same command tries again:[/]")
     for cell, record in failures[:LISTED]:
         where = f"{cell.label}, fold {record.fold}, repeat {record.repeat}"
         text = f"[red]{record.status}[/] {escape(where)}: {escape(str(record.reason))}"
@@ -68,7 +71,7 @@ def say_engines(outcome: api.RunOutcome, console: Console) -> None:
         words = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common(REASONS))
         more = f"; and {len(reasons) - REASONS} more reasons, see `bench status`" if len(reasons) > REASONS else ""
         console.print(
-            f"{reasons.total()} of {done} trials ran on the reference engine: {words}{more}",
+            f"{reasons.total()} of {counted(done, 'trial')} ran on the reference engine: {words}{more}",
             markup=False,
             highlight=False,
             soft_wrap=True,
@@ -82,7 +85,7 @@ def say_where(workspace: Workspace, outcome: api.RunOutcome, console: Console) -
         parts = ", ".join(f"{duty} {seconds:.1f} s" for duty, seconds in outcome.seconds.items())
         share = 100 * overhead / outcome.training
         console.print(
-            f"{outcome.ran} trials took {duration(outcome.training)} in sum over workers; "
+            f"{counted(outcome.ran, 'trial')} took {duration(outcome.training)} in sum over workers; "
             f"beside that: {parts} ({share:.1f} %)",
             highlight=False,
             soft_wrap=True,

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from bench.cli.progress import output
+from bench.cli.words import counted
 from bench.learning.fast.ops.compiled import compiled_status
 from bench.plan.cells import PARTS, TUNED_ON, Cell
 from bench.plan.planner import Plan
@@ -113,7 +114,7 @@ def print_status(source: Path, data: Path, console: Console | None = None) -> No
         rows.append([key[:8], *names, *map(str, counts.values()), f"{100 * mean:.1f}" if done else "", collapsed])
     console.print(_aligned(rows), highlight=False, soft_wrap=True)
     words = ", ".join(f"{count} {name}" for name, count in sums.items())
-    console.print(f"{len(state.cells)} cells; trials: {words}", highlight=False)
+    console.print(f"{counted(len(state.cells), 'cell')}; trials: {words}", highlight=False)
     for found in grid_shares(state):
         console.print(found.words, highlight=False, soft_wrap=True)
     if sums["stale"]:
@@ -125,8 +126,8 @@ def print_status(source: Path, data: Path, console: Console | None = None) -> No
     lost = sorted((set(state.trials) | set(planned)) - set(state.cells))
     if lost:
         console.print(
-            f"{len(lost)} cells have trials or stand in a plan, but no line of the ledger describes them, so they are "
-            f"not counted; the first is {escape(lost[0])}; restore those lines from a copy",
+            f"not counted: {counted(len(lost), 'cell')} with trials or in a plan that no line of the ledger describes; "
+            f"the first is {escape(lost[0])}; restore those lines from a copy",
             highlight=False,
             soft_wrap=True,
         )
@@ -158,7 +159,7 @@ def print_engines(state: LedgerState, console: Console) -> None:
     """Each reason why the fast engine did not run a trial, with how often."""
     found = handed_over(record for trials in state.trials.values() for record in trials.values())
     for (engine, reason), count in found.most_common():
-        text = f"{count} trials ran on {engine}: {reason}"
+        text = f"{counted(count, 'trial')} ran on {engine}: {reason}"
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -8,6 +8,7 @@ from bench import api
 from bench.cli.progress import duration, output
 from bench.cli.tuning_progress import TuningProgress
 from bench.cli.tuning_status import print_studies
+from bench.cli.words import counted
 from bench.tuning.request import TuneRequest
 from bench.tuning.summary import summarise
 
@@ -30,12 +31,12 @@ def conclude(outcome: api.TuneOutcome, console: Console) -> int:
         parts = ", ".join(f"{duty} {seconds:.1f} s" for duty, seconds in outcome.seconds.items())
         each = sum(outcome.seconds.get(duty, 0.0) for duty in ("Optuna", "MLflow")) / outcome.ran
         console.print(
-            f"{outcome.ran} trials in {duration(outcome.elapsed)}; beside training: {parts} "
+            f"{counted(outcome.ran, 'trial')} in {duration(outcome.elapsed)}; beside training: {parts} "
             f"(Optuna and MLflow: {1000 * each:.0f} ms per trial)",
             highlight=False,
         )
     facts = [summarise(study.study) for study in outcome.studies]
     elsewhere = sum(study.running for study in facts)
     if elsewhere:
-        console.print(f"{elsewhere} trials are under way in other processes", highlight=False)
+        console.print(f"{counted(elsewhere, 'trial')} under way in other processes", highlight=False)
     return 1 if any(study.best is None for study in facts) else 0

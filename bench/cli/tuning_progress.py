@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from bench.cli.plan_report import say_skipped
 from bench.cli.progress import PLAIN_LINE_EVERY, duration, say_notice
+from bench.cli.words import counted
 from bench.execution.events import Event, Notice
 from bench.plan.cells import TUNED_ON
 from bench.plan.planner import Plan
@@ -56,15 +57,17 @@ def say_what_will_be_searched(request: TuneRequest, plan: Plan, storage: Storage
     labels = (
         "as many per class as there are labels" if request.validation == "budget" else "the whole part of each fold"
     )
-    draws = f"{grid.repeats} label draw{'s' if grid.repeats > 1 else ''}"
+    draws = counted(grid.repeats, "label draw")
+    trials, folds = counted(search.trials, "trial"), counted(grid.folds, "fold")
+    studies = "1 study" if grid.folds == 1 else f"{grid.folds} studies, one per fold,"
     each = (
-        f"1 study of {search.trials} trials, each on {grid.folds} folds x {draws}; {TUNED_ON['pooled']}"
+        f"1 study of {trials}, each on {folds} x {draws}; {TUNED_ON['pooled']}"
         if request.pooled
-        else f"{grid.folds} studies, one per fold, of {search.trials} trials, each on {draws} of that fold"
+        else f"{studies} of {trials}, each on {draws} of that fold"
     )
-    trainings = search.trials * grid.folds * grid.repeats
+    most = f"{counted(search.trials * grid.folds * grid.repeats, 'training')} at most"
     console.print(
-        f"grid {grid.name}: {len(plan.cells)} methods; for each {each} ({trainings} trainings at most); "
+        f"grid {grid.name}: {counted(len(plan.cells), 'method')}; for each {each} ({most}); "
         f"validation graphs: {labels}; studies in {storage.name}",
         highlight=False,
         markup=False,

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from bench.cli.words import counted
 from bench.plan.cells import TUNED_ON, Cell
 from bench.plan.staleness import Differences, differences, made_today, nearest_cell
 from bench.registry import UserError, show
@@ -27,7 +28,7 @@ def explain(folder: Path, prefix: str, root: Path, console: Console | None = Non
 
     missing = state.planned().get(key, set()) - set(state.trials.get(key, {}))
     say(f"[bold]{key}[/] {escape(cell.label)}")
-    say(f"{len(state.done(key))} trials done, {len(state.failed(key))} failed, {len(missing)} missing")
+    say(f"{counted(len(state.done(key)), 'trial')} done, {len(state.failed(key))} failed, {len(missing)} missing")
     for line in _tuning(cell):
         say(escape(line))
     for origin in sorted({str(record.provenance) for record in state.trials.get(key, {}).values()}):

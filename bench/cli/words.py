@@ -6,3 +6,12 @@ from __future__ import annotations
 def counted(number: int, thing: str) -> str:
     """`1 cell`, `2 cells`."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def have(number: int) -> str:
+    """The verb behind `counted`: 1 trial has, 2 trials have."""
+    return "has" if number == 1 else "have"
+
+
+def are(number: int) -> str:
+    return "is" if number == 1 else "are"

@@ -12,10 +12,13 @@ from bench.cli.options import (
     DEFAULT_WORKSPACE,
     DataOption,
     DeviceOption,
+    GridOption,
     JobsOption,
+    PresetOption,
     TrialTimeoutOption,
     WorkspaceOption,
 )
+from bench.cli.words import counted
 
 if TYPE_CHECKING:
     from bench.execution.verify import Check
@@ -24,13 +27,31 @@ if TYPE_CHECKING:
 def status(
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
     source: Annotated[Path | None, typer.Option("--from", help="A ledger file or a parquet archive instead.")] = None,
+    grid: GridOption = None,
+    preset: PresetOption = None,
     data: DataOption = None,
 ) -> None:
-    """Done, failed, stale and missing trials of each cell in the ledger."""
-    from bench.cli.status import print_status
+    """Done, failed, stale and missing trials of each cell in the ledger; with --grid, what a whole grid lacks."""
     from bench.datasets.paths import data_root
+    from bench.registry import UserError
 
-    print_status(source or workspace, data_root(data))
+    if grid is None:
+        if preset is not None:
+            raise UserError(f"--preset {preset} says how a grid is run; add --grid NAME")
+        from bench.cli.status import print_status
+
+        print_status(source or workspace, data_root(data))
+        return
+    from bench.cli.grid_status import print_grid_status
+    from bench.cli.progress import output
+    from bench.plan.asked import adjusted
+    from bench.plan.grids import named_grid
+    from bench.results.ledger import LedgerState
+    from bench.results.workspace import records_at
+
+    asked = adjusted(named_grid(grid, data), {"preset": preset}, None)
+    state = LedgerState.of(records_at(source or workspace, curves=False))
+    print_grid_status(state, asked, data_root(data), output())
 
 
 def why(
@@ -66,7 +87,8 @@ def merge(
         raise UserError(f"{target} is {what}; give the workspace to merge into with --into FOLDER")
     added = merge_ledgers(ledgers, Workspace(target))
     Console().print(
-        f"{added.cells} cells and {added.trials} trials were new to {target}; `bench sync -w {target}` mirrors them",
+        f"new to {target}: {counted(added.cells, 'cell')} and {counted(added.trials, 'trial')}; "
+        f"`bench sync -w {target}` mirrors them",
         highlight=False,
         soft_wrap=True,
     )
@@ -95,7 +117,9 @@ def rekey(
     found = carry_over(lines_at(source), data_root(data))
     console = Console()
     for reason, keys in found.refused.items():
-        console.print(f"{len(keys)} cells stay behind: {reason}", markup=False, highlight=False, soft_wrap=True)
+        console.print(
+            f"{counted(len(keys), 'cell')} left behind: {reason}", markup=False, highlight=False, soft_wrap=True
+        )
     if not found.keys:
         raise UserError(f"nothing of {source} can be carried over; its cells stay behind for the reasons above")
     if out.suffix == ".parquet":
@@ -105,8 +129,8 @@ def rekey(
         with Ledger(Workspace(out).ledger) as ledger:
             ledger.append_all(found.records)
     console.print(
-        f"{len(found.keys)} cells with {found.trials} trials are in {out} under today's keys; "
-        f"`bench verify --from {out}` runs some of them again",
+        f"{counted(len(found.keys), 'cell')} with {counted(found.trials, 'trial')} written to {out} "
+        f"under today's keys; `bench verify --from {out}` runs some of them again",
         highlight=False,
         soft_wrap=True,
     )
@@ -176,7 +200,7 @@ def verify(
     candidates = Candidates.of(source, root)
     verification.read(source)  # a damaged record is told before anything runs
     if candidates.stale:
-        console.print(f"{candidates.stale} trials are of other versions or other data than here and stay out of it")
+        console.print(f"left out: {counted(candidates.stale, 'trial')} of other versions or other data than here")
 
     def tell(check: Check) -> None:
         mark = "[green]same[/]" if check.same else "[red]not the same[/]"

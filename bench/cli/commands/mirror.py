@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from bench.cli.options import DEFAULT_WORKSPACE, TrackingOption, WorkspaceOption
+from bench.cli.words import counted
 
 
 def ui(
@@ -55,4 +56,4 @@ def sync(
     from bench.tracking.cells import sync_mirror
 
     written, kept = sync_mirror(Workspace(Path(workspace)).existing(), tracking_uri)
-    Console().print(f"{written} cells written, {kept} were up to date", highlight=False)
+    Console().print(f"{counted(written, 'cell')} written, {kept} were up to date", highlight=False)

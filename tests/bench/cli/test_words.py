@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from bench.cli import completion
 from bench.cli.app import app
+from bench.cli.catalogue import every_name, named
 from bench.cli.words import counted
 
 
@@ -30,3 +31,27 @@ def test_a_grid_says_what_it_holds(name: str, says: str) -> None:
 
 def test_the_version_is_said() -> None:
     assert CliRunner().invoke(app, ["--version"]).stdout.startswith("augbench ")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("quick", ["quick (preset): 100 epochs", "quick (grid): every method"]),
+        ("10labelrate", ["10labelrate (table): Accuracy on 6", "columns      Proteins; NCI1"]),
+        ("main_exp", ["(figure)", "D&D k=2, 3, 5, 10, 25, 50"]),
+        ("paper", ["head         relu", "has none: degree-onehot"]),
+        ("roc_auc", ["roc_auc (metric, built in): area under"]),
+        ("dropedge", ["dropedge (augmenter, built in)", "default 0.25"]),
+    ],
+)
+def test_a_name_says_all_that_it_stands_for(name: str, says: list[str]) -> None:
+    done = CliRunner().invoke(app, ["list", name])
+    assert done.exit_code == 0 and all(words in done.stdout for words in says), done.stdout
+
+
+def test_every_name_on_the_list_can_be_asked_for() -> None:
+    shown = CliRunner().invoke(app, ["list"], env={"COLUMNS": "200"}).stdout
+    for one in every_name():
+        assert f" {one.name} " in shown and one.summary
+        assert (one.kind, one.name) in {(found.kind, found.name) for found in named(one.name)}
+        assert all(line.strip() for line in one.lines())

@@ -78,7 +78,7 @@ def test_failed_trials_are_tried_again_unless_they_are_to_be_left(
     assert tools.run(grid, folder)[0] == 1
     assert tools.trial_lines(folder) == 1
     code, out = tools.run(grid, folder, retry=False)
-    assert code == 1 and "1 trials have no result" in out  # left alone, and still told
+    assert code == 1 and "1 trial has no result" in out  # left alone, and still told
     assert tools.trial_lines(folder) == 1
     assert tools.run(grid, folder)[0] == 1
     assert tools.trial_lines(folder) == 2
