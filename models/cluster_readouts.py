@@ -24,7 +24,7 @@ SURELY = 1e-15  # added to a probability before its logarithm, and to the root o
 
 @dataclass(frozen=True)
 class Edges:
-    """The edges of some graphs, none of them empty; the nodes of a graph stand together, and no edge is listed twice."""
+    """The edges of some graphs, none of them empty; a graph's nodes stand together, and no edge is listed twice."""
 
     ends: Tensor
     weights: Tensor

@@ -123,10 +123,11 @@ def _tables() -> Iterator[Named]:
     from tables.own_specs import LEARNERS_BY_K, OWN_TABLES
     from tables.specs import FIGURE, MEASURE, TABLES
 
-    for spec in (*TABLES.values(), *OWN_TABLES.values(), FIGURE, LEARNERS_BY_K):
-        caption = spec.caption.replace(MEASURE, "accuracy").rstrip(".")
-        kind = "figure" if spec in (FIGURE, LEARNERS_BY_K) else "table"
-        yield Named(kind, spec.name, f"{caption[0].upper()}{caption[1:]}", partial(_table_lines, spec.name))
+    tables = [("table", spec.name, spec.caption) for spec in (*TABLES.values(), *OWN_TABLES.values())]
+    figures = [("figure", spec.name, spec.caption) for spec in (FIGURE, LEARNERS_BY_K)]
+    for kind, name, caption in (*tables, *figures):
+        caption = caption.replace(MEASURE, "accuracy").rstrip(".")
+        yield Named(kind, name, f"{caption[0].upper()}{caption[1:]}", partial(_table_lines, name))
 
 
 def _table_lines(name: str) -> list[str]:

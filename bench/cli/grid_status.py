@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -122,7 +123,7 @@ def _usual_features(dataset: str, preset: str, data: Path) -> set[str]:
 
 def _canonical(at: Coordinate, resolver: Resolver) -> Coordinate:
     """The labels that a cell of the ledger has: settings in their order, those at their defaults as they are."""
-    labels = {
+    labels: dict[str, Any] = {
         part: resolver.resolve(REGISTRIES[part], spec).choice.label
         for part in _PARTS
         if ":" in (spec := str(getattr(at, part)))
