@@ -70,7 +70,10 @@ class ClusterReadout(Readout):
     def forward(
         self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None, batch: Tensor, num_graphs: int
     ) -> Pooled:
-        """`batch` ascends, as in a batch of PyG; a graph whose nodes were all dropped is a row of zeros."""
+        """A graph whose nodes were all dropped is a row of zeros."""
+        if bool((batch.diff() < 0).any()):  # nodes in another order than a batch of PyG has them in
+            order = batch.argsort(stable=True)
+            x, batch, edge_index = x[order], batch[order], order.argsort()[edge_index]
         sizes = torch.bincount(batch, minlength=num_graphs)
         present = sizes > 0
         places = torch.cumsum(present, 0) - 1
