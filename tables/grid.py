@@ -17,6 +17,7 @@ from tables.own_specs import (
     learners_by_k,
     needed,
     specified,
+    trimmed,
     without_network_by_k,
 )
 from tables.selection import METRIC_FACETS, SETTINGS, Index, Pick, preset_of
@@ -143,11 +144,11 @@ def _is_papers(spec: TableSpec) -> bool:
 def specs_for(index: Index, names: Sequence[str], settings: Sequence[str], pick: Pick | None = None) -> list[TableSpec]:
     """The tables asked for; without names every one that has a cell of its own, and `custom` for the rest."""
     there = set(index.coordinates(settings))
-    beyond = there - specified()
+    beyond, asked = there - specified(), bool(names)
     if not names:
         paper = set(full())
         names = [name for name in (*TABLES, FIGURE.name) if there & paper & set(needed(name))]
-        names += [name for name in OWN_TABLES if (there - paper) & set(needed(name))]
+        names += _own_tables(there - paper)
         in_tables = {place for name in OWN_TABLES for place in needed(name)}
         names += [LEARNERS_BY_K.name] if (there - in_tables) & without_network_by_k() else []
         names += [CUSTOM] if beyond else []
@@ -162,11 +163,21 @@ def specs_for(index: Index, names: Sequence[str], settings: Sequence[str], pick:
             found += generic(name, shown or FIGURE.coordinates(), FIGURE.caption)
         elif name == LEARNERS_BY_K.name:
             found += learners_by_k(there)
-        elif name in TABLES or name in OWN_TABLES:
-            found.append(TABLES.get(name) or OWN_TABLES[name])
+        elif name in TABLES:
+            found.append(TABLES[name])
+        elif name in OWN_TABLES:
+            found.append(OWN_TABLES[name] if asked else trimmed(OWN_TABLES[name], there))
         else:
             raise unknown("table", name, (*EVERY_NAME, CUSTOM))
     return found
+
+
+def _own_tables(left: set[Coordinate]) -> Iterator[str]:
+    """Tables of our own, so that every cell is in one; what several of them have stands in the first."""
+    for name in OWN_TABLES:
+        if left & set(needed(name)):
+            yield name
+            left = left - set(needed(name))
 
 
 def _custom(index: Index, there: set[Coordinate], beyond: set[Coordinate], pick: Pick) -> Iterator[TableSpec]:

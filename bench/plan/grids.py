@@ -15,7 +15,7 @@ from bench.protocol.training import Training, preset
 from bench.registry import UserError, unknown
 from tables.layouts import Layout
 from tables.own_specs import EVERY_NAME, needed
-from tables.specs import LONG_NAMES, NAMES, Coordinate
+from tables.specs import NAMES, Coordinate
 
 FOLDS, REPEATS = 10, 3
 NETWORK = "gnn"  # the learner where none is named
@@ -40,8 +40,6 @@ QUICK_METHODS = (
     "gdm-acc",
     "gdm-unc",
 )
-
-CONTROLS = ("duplicate", "gdm-complete", "gdm-identity", "gdm-cal")
 
 
 @dataclass(frozen=True)
@@ -81,14 +79,6 @@ def quick() -> Grid:
     return Grid("quick", cells, folds=3, repeats=1, preset="quick")
 
 
-def augmenters() -> Grid:
-    """Every built-in method (controls left out) on the paper's datasets at ten labels per class."""
-    from augmenters import AUGMENTERS
-
-    methods = [e.name for e in AUGMENTERS.entries().values() if e.origin == "built in" and e.name not in CONTROLS]
-    return Grid("augmenters", product(datasets=list(LONG_NAMES), augmenters=methods, k=[10]))
-
-
 def product(
     datasets: Sequence[str],
     augmenters: Sequence[str] = ("none",),
@@ -118,8 +108,6 @@ def named_grid(name: str, data: Path | None = None) -> Grid:
     """A grid of the harness by name, or the file of that name; `data` is where that file's datasets are looked up."""
     if name == "quick":
         return quick()
-    if name == "augmenters":
-        return augmenters()
     if name == STUDY.stem:
         from bench.plan.grid_files import read_grid
 
@@ -130,7 +118,7 @@ def named_grid(name: str, data: Path | None = None) -> Grid:
         from bench.plan.grid_files import read_grid
 
         return read_grid(Path(name), data_root(data))
-    raise unknown("grid", name, ("quick", "augmenters", "full", STUDY.stem, *EVERY_NAME))
+    raise unknown("grid", name, ("quick", "full", STUDY.stem, *EVERY_NAME))
 
 
 def narrowed(grid: Grid, axes: Mapping[str, Sequence[Any]]) -> Grid:
