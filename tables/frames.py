@@ -76,10 +76,19 @@ def _measured(
     return _judged(pd.DataFrame(rows).sort_values(["dataset", "k"], kind="stable").reset_index(drop=True))
 
 
-def _chosen_places(index: Index, settings: str, model: tuple[str, str], datasets: Sequence[str]) -> list[Coordinate]:
+def drawn_datasets(index: Index, settings: str, model: tuple[str, str] = ("gcn", "mean")) -> set[str]:
+    """The datasets that `method_frame` has something of."""
+    return {c.dataset for c in _places(index, settings, model)}
+
+
+def _places(index: Index, settings: str, model: tuple[str, str]) -> list[Coordinate]:
     paper = {row.augmenter for row in METHODS}
     there = [c for c in index.coordinates([settings]) if (c.backbone, c.readout) == model]
-    there = [c for c in there if c.augmenter in paper or c.dataset not in LONG_NAMES]
+    return [c for c in there if c.augmenter in paper or c.dataset not in LONG_NAMES]
+
+
+def _chosen_places(index: Index, settings: str, model: tuple[str, str], datasets: Sequence[str]) -> list[Coordinate]:
+    there = _places(index, settings, model)
     known = {c.dataset for c in there}
     for name in datasets:
         if name not in known:

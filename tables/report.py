@@ -18,6 +18,7 @@ from tables import figures
 from tables.compare import Comparison, NothingToCompare, compare, contradiction_words
 from tables.completeness import Share, shares
 from tables.explorer import Curves, as_json, payload
+from tables.frames import drawn_datasets
 from tables.grid import Grid, Request, fill, specs_for
 from tables.latex import TEMPLATES
 from tables.selection import Index, Pick, base_label, social_features
@@ -140,7 +141,7 @@ def _section(index: Index, request: Request, name: str) -> Section:
     grids = [fill(index, spec, request) for spec in specs_for(index, (), request.settings)]
     grids = [grid for grid in grids if any(entry.value.n for entry in grid.entries)]
     anchor = "".join(letter if letter.isalnum() else "-" for letter in name) or "results"
-    datasets = sorted({str(name) for name in index.results.cells["dataset"]})
+    datasets = sorted(drawn_datasets(index, request.settings[0]))
     parts = [[d for d in datasets if d in LONG_NAMES], [d for d in datasets if d not in LONG_NAMES]]
     sources = [partial(figures.curves, index, request, datasets=part) for part in parts if part]
     sources.append(partial(figures.learner_curves, index, request))
