@@ -97,16 +97,22 @@ class Metric(ABC):
 
 
 class Accuracy(Metric):
+    """The share of graphs whose most probable class is the true one."""
+
     def __call__(self, truth: Classes, probabilities: Probabilities) -> float:
         return accuracy(truth, probabilities.argmax(axis=1))
 
 
 class BalancedAccuracy(Metric):
+    """The mean recall over the classes that occur in the test part."""
+
     def __call__(self, truth: Classes, probabilities: Probabilities) -> float:
         return balanced_accuracy(truth, probabilities.argmax(axis=1))
 
 
 class MacroF1(Metric):
+    """The unweighted mean of the F1 scores of the classes."""
+
     def __call__(self, truth: Classes, probabilities: Probabilities) -> float:
         return macro_f1(truth, probabilities.argmax(axis=1))
 
