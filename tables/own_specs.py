@@ -1,4 +1,4 @@
-"""Tables that the paper does not have, by the same words as its own; and what a grid named after a table runs."""
+"""Tables that the paper does not have, specified like the paper's; and what a grid named after a table runs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ WITHOUT_NETWORK = tuple(Row(shown, "none", "", "", learner) for shown, learner i
 
 
 def _networks() -> tuple[tuple[Row, ...], ...]:
-    """Plain training: one group per backbone, the readouts with clusters on the first."""
+    """Plain training: one group per backbone, with the clustering readouts on the first one."""
     return tuple(
         tuple(
             Row(f"{name} {shown}", "none", backbone, readout)
@@ -114,7 +114,7 @@ EVERY_NAME = (*NAMES, *OWN_TABLES, LEARNERS_BY_K.name)
 
 
 def needed(name: str) -> tuple[Coordinate, ...]:
-    """The cells that a grid of this name runs: those of a table with what stands beside it, of a figure, of all."""
+    """The cells that a grid of this name runs: those of a table with its additional rows, of a figure, or of all."""
     if name == LEARNERS_BY_K.name:
         return LEARNERS_BY_K.coordinates()
     spec = TABLES.get(name) or OWN_TABLES.get(name)
@@ -132,17 +132,17 @@ def trimmed(spec: TableSpec, there: Collection[Coordinate]) -> TableSpec:
 
 
 def specified() -> frozenset[Coordinate]:
-    """Every cell that some table prints as soon as it is there."""
+    """Every cell that some table prints once it exists."""
     return frozenset(place for name in (*NAMES, *OWN_TABLES) for place in needed(name)) | without_network_by_k()
 
 
 def without_network_by_k() -> frozenset[Coordinate]:
-    """What the figure of learners has for itself: networks over the label rates stand in other tables too."""
+    """The cells that only the figure of learners has: networks over the label rates are also in other tables."""
     return frozenset(place for place in LEARNERS_BY_K.coordinates() if not place.backbone)
 
 
 def learners_by_k(there: Collection[Coordinate] = ()) -> Iterator[TableSpec]:
-    """The figure of learners as tables of the datasets and label rates that have a number, all if none has."""
+    """The figure of learners as tables of the datasets and label rates that have a number; all of them if none has."""
     figure = LEARNERS_BY_K
     held = {(place.dataset, place.k) for place in there if place in figure.coordinates()}
     columns = [Column(dataset, k, str(k), title) for dataset, title in figure.panels for k in figure.rates]

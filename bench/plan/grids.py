@@ -1,4 +1,4 @@
-"""Grids: which cells to run. The paper's come from its tables; a user's own is a TOML file with the same words."""
+"""Grids: which cells to run. The paper's grids come from its tables; users define their own in TOML files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tables.own_specs import EVERY_NAME, needed
 from tables.specs import NAMES, Coordinate
 
 FOLDS, REPEATS = 10, 3
-NETWORK = "gnn"  # the learner where none is named
+NETWORK = "gnn"  # the default learner
 AXES = {  # of a grid, and the part of a coordinate that each varies
     "datasets": "dataset",
     "augmenters": "augmenter",
@@ -55,12 +55,12 @@ class Grid:
     splits: str = "auto"
     metric: str = "auto"
     training: Mapping[str, Any] = field(default_factory=dict)
-    space: Mapping[str, str] = field(default_factory=dict)  # what `bench tune` searches otherwise than declared
-    labels: Mapping[str, str] = field(default_factory=dict)  # what methods, models and datasets are called in tables
-    layout: Layout | None = None  # the table that the grid is to fill, where it says so
+    space: Mapping[str, str] = field(default_factory=dict)  # search spaces that differ from the declared ones
+    labels: Mapping[str, str] = field(default_factory=dict)  # names of methods, models and datasets in tables
+    layout: Layout | None = None  # the table that the grid describes, if any
 
     def settled(self, at: Coordinate) -> tuple[Training, str]:
-        """The training and the features of one of its cells, which may have others than the grid."""
+        """The training and features of one of its cells, which may differ from the grid's."""
         words = dict(at.where)
         features = words.pop("features", self.features)
         chosen = preset(words.pop("preset", self.preset)).with_settings(self.training)
@@ -74,7 +74,7 @@ class Grid:
 
 
 def quick() -> Grid:
-    """Every method once over, on built-in data, in about two minutes on a laptop."""
+    """Every method once, on built-in data, in about two minutes on a laptop."""
     cells = product(datasets=["digits", "synthetic"], augmenters=QUICK_METHODS, k=[10])
     return Grid("quick", cells, folds=3, repeats=1, preset="quick")
 
@@ -87,7 +87,7 @@ def product(
     readouts: Sequence[str] = ("mean",),
     learners: Sequence[str] = (NETWORK,),
 ) -> tuple[Coordinate, ...]:
-    """All combinations of the axes; backbones and readouts are for learners that are built from them."""
+    """All combinations of the axes; backbones and readouts apply to learners that have a network."""
     models = [place for learner in learners for place in _models(learner, backbones, readouts)]
     order = itertools.product(datasets, k, models, augmenters)
     return tuple(dict.fromkeys(Coordinate(d, n, a, *model) for d, n, model, a in order))
@@ -105,7 +105,7 @@ def has_network(learner: str) -> bool:
 
 
 def named_grid(name: str, data: Path | None = None) -> Grid:
-    """A grid of the harness by name, or the file of that name; `data` is where that file's datasets are looked up."""
+    """The grid with this name, or from this file; datasets named in the file are looked up in `data`."""
     if name == "quick":
         return quick()
     if name == STUDY.stem:
@@ -122,7 +122,7 @@ def named_grid(name: str, data: Path | None = None) -> Grid:
 
 
 def narrowed(grid: Grid, axes: Mapping[str, Sequence[Any]]) -> Grid:
-    """Only the cells whose axes have one of the given values; a value that the grid lacks is a mistake."""
+    """Only the cells whose axes have one of the given values; a value that the grid does not contain is an error."""
     cells: Iterable[Coordinate] = grid.cells
     for axis, wanted in axes.items():
         if not wanted:
@@ -135,5 +135,5 @@ def narrowed(grid: Grid, axes: Mapping[str, Sequence[Any]]) -> Grid:
         cells = [cell for cell in cells if getattr(cell, AXES[axis]) in wanted]
     kept = tuple(cells)
     if not kept:
-        raise UserError(f"no cell of the grid {grid.name} has all of these axes together; name fewer")
+        raise UserError(f"no cell of the grid {grid.name} matches all of these axes; use fewer")
     return replace(grid, cells=kept)

@@ -244,7 +244,7 @@ def test_what_no_table_names_stands_beside_plain_training(fake: ModuleType) -> N
     specs = {spec.name: spec for spec in specs_for(index, (), ["default"])}
     assert {row.augmenter for row in specs["custom"].rows} == {"none", "dropedge:p=0.4"}
     assert {"10labelrate", "main_exp", "GAE"} <= set(specs)
-    with pytest.raises(UserError, match="every cell is in one of the other tables"):
+    with pytest.raises(UserError, match="every cell is already in another table"):
         specs_for(Index(from_records(fake.ledger(places[:1]))), ["custom"], ["default"])
 
 

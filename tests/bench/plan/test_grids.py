@@ -42,7 +42,7 @@ def test_axes_narrow_a_grid() -> None:
 def test_narrowing_to_what_a_grid_lacks_names_what_it_has() -> None:
     with pytest.raises(UserError, match="has no k 4; it has: 2, 3, 5, 10, 25, 50"):
         narrowed(named_grid("main_exp"), {"k": [4]})
-    with pytest.raises(UserError, match="no cell of the grid full has all of these axes together"):
+    with pytest.raises(UserError, match="no cell of the grid full matches all of these axes"):
         narrowed(named_grid("full"), {"datasets": ["NCI1"], "readouts": ["max"]})
 
 
