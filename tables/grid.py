@@ -40,6 +40,7 @@ class Entry:
     p_holm: float = math.nan  # among the methods of its column
     p_table: float = math.nan  # among all differences of the table
     collapsed: float = math.nan  # share of trials that put all test graphs into one class
+    ranked: float = 0.0  # share of trials in which GDM Acc split by rank, as GDM Unc does
     seconds_augment: float = math.nan
     seconds_train: float = math.nan
     best: bool = False
@@ -300,6 +301,7 @@ def _entry(
         difference,
         is_reference=reference == place,
         collapsed=results.collapsed(key),
+        ranked=results.ranked(key),
         seconds_augment=float(done["seconds.augment"].astype(float).mean()) if len(done) else math.nan,
         seconds_train=float(done["seconds.train"].astype(float).mean()) if len(done) else math.nan,
     )

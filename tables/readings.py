@@ -17,6 +17,7 @@ import pandas as pd
 
 from bench.plan.cells import Cell
 from bench.registry import UserError, show
+from bench.results.frame import RANKED
 from bench.results.ledger import LedgerState
 from bench.results.summary import collapsed_share
 from tables.compare import OPEN, WITHIN, Compared
@@ -87,7 +88,7 @@ def _held(state: LedgerState) -> Iterator[dict[str, Any]]:
             continue
         index = pd.MultiIndex.from_tuples([(one.fold, one.repeat) for one in done], names=["fold", "repeat"])
         values = pd.Series([one.accuracy for one in done], index=index, dtype=float)
-        fallback = float(np.mean([one.generated.get("fallback_acc_empty_pool", 0.0) > 0 for one in done]))
+        fallback = float(np.mean([one.generated.get(RANKED, 0.0) > 0 for one in done]))
         yield {
             **levels,
             "dataset": cell.dataset,
