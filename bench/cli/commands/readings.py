@@ -43,9 +43,8 @@ def readings(
         write(path, text)
     figure = specification_curve(frame, ["dataset", "method", *reading.varied(frame)])
     paths += save(figure, folder, "specification-curve", kinds)
-    console.print(reading.summary_sentence(found), markup=False, highlight=False, soft_wrap=True)
-    for path in paths:
-        console.print(str(path), markup=False, highlight=False, soft_wrap=True)
+    for words in (*reading.summary_sentences(found), *found.holes, *map(str, paths)):
+        console.print(words, markup=False, highlight=False, soft_wrap=True)
 
 
 def write(path: Path, text: str) -> None:
