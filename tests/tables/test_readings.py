@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+import typer
+from typer.testing import CliRunner
 
+from bench.cli.commands.readings import readings
 from bench.plan.cells import Cell
 from bench.plan.grids import named_grid, product
 from bench.plan.planner import Planner
@@ -186,6 +191,23 @@ def test_the_curve_has_a_column_for_each_specification_and_a_row_for_each_level(
     dots = [line for line in below.get_lines() if line.get_marker() == "|"]
     assert sorted(len(line.get_xdata()) for line in dots) == [1, 1, 2, 2, 3, 3]
     assert "4 specifications" in below.get_xlabel() and "points" in top.get_ylabel()
+
+
+def test_the_command_writes_page_tables_and_figure(tmp_path: Path) -> None:
+    done = [cell("none"), cell("gdm-unc")]
+    records: list[Any] = [CellRecord(one.key, one) for one in done]
+    records += [TrialRecord(one.key, fold, 0, "done", accuracy=0.6) for one in done for fold in range(3)]
+    (tmp_path / "ledger.jsonl").write_text("".join(json.dumps(one.to_json()) + "\n" for one in records))
+    app = typer.Typer()
+    app.command()(readings)
+    ran = CliRunner().invoke(app, ["-w", str(tmp_path), "--formats", "png"], catch_exceptions=False)
+    assert ran.exit_code == 0 and "Of 1 specification, 0 have" in ran.output
+    assert "0 of its" in ran.output and "With fewer than 30: 2 on Proteins" in ran.output
+    written = {path.name for path in (tmp_path / "readings").iterdir()}
+    assert written == {"readings.md", "readings.csv", "specifications.csv", "specification-curve.png"}
+    assert len(pd.read_csv(tmp_path / "readings" / "specifications.csv")) == 1
+    with pytest.raises(UserError, match="unknown format"):
+        CliRunner().invoke(app, ["-w", str(tmp_path), "--formats", "gif"], catch_exceptions=False)
 
 
 def test_the_study_names_each_reading_once_and_leaves_plain_training_alone() -> None:
