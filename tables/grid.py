@@ -238,8 +238,7 @@ def fill(index: Index, spec: TableSpec, request: Request) -> Grid:
 def _absent(spec: TableSpec, groups: Iterable[tuple[Line, ...]]) -> tuple[str, ...]:
     """The datasets of which no cell has a trial."""
     there = {e.coordinate.dataset for group in groups for line in group for e in line.entries if e.value.n}
-    wanted = dict.fromkeys(place.dataset for place in spec.coordinates())
-    return tuple(dataset for dataset in wanted if dataset not in there)
+    return tuple(name for name in dict.fromkeys(place.dataset for place in spec.coordinates()) if name not in there)
 
 
 def _metric(index: Index, keys: Iterable[str | None], asked: str) -> str:
@@ -287,8 +286,7 @@ def _entry(
 ) -> Entry:
     place, reference = places  # where the number stands, and what it is compared with
     results, key = index.results, chosen[place]
-    done = results.done(key)
-    values = results.values(key, request.metric)
+    done, values = results.done(key), results.values(key, request.metric)
     difference, against = None, chosen[reference]
     if key is not None and len(values) and reference != place and against is not None:
         difference = index.paired(key, against, request.metric)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 from bench.plan.cells import Cell
-from bench.plan.grids import named_grid
 from bench.registry import UserError, show
 from bench.results.frame import RANKED, planned_trials
 from bench.results.ledger import LedgerState
@@ -24,7 +23,6 @@ from bench.results.summary import collapsed_share
 from tables.compare import OPEN, WITHIN, Compared
 from tables.formats import pipe_table
 from tables.paper import Number, numbers
-from tables.readings_holes import holes
 from tables.specs import LONG_NAMES, Coordinate
 from tables.statistics import error_over_folds, interval, paired, summary
 
@@ -71,10 +69,10 @@ class Study:
     holes: tuple[str, ...]  # what is not measured, in words
 
 
-def study(state: LedgerState) -> Study:
+def study(state: LedgerState, holes: Sequence[str] = ()) -> Study:
     """Every GDM cell at ten labels per class with its baseline, on the trials that both have.
 
-    Cells with trials still to run are left out: their first folds are no sample of all. `holes` says so.
+    Cells with trials still to run are left out: their first folds are no sample of all. `holes`: what is missing, in words.
     """
     held = list(_held(state))
     _refuse_doubles(held)
@@ -92,7 +90,7 @@ def study(state: LedgerState) -> Study:
             "no finished GDM cell at k=10 has plain training of the same reading beside it; run --grid readings"
         )
     frame = pd.DataFrame(rows).sort_values(["gain", "dataset", "method", *CHOICES], ignore_index=True)
-    return Study(frame, _by_reading(frame), tuple(holes(state, named_grid("readings"))))
+    return Study(frame, _by_reading(frame), tuple(holes))
 
 
 def _refuse_doubles(held: Iterable[Mapping[str, Any]]) -> None:

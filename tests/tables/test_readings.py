@@ -14,6 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from bench.cli.commands.readings import readings
+from bench.cli.study_holes import holes
 from bench.plan.cells import Cell
 from bench.plan.grids import named_grid, product
 from bench.plan.planner import Planner
@@ -23,7 +24,6 @@ from bench.results.ledger import LedgerState
 from bench.results.records import CellRecord, PlanRecord, TrialRecord
 from tables import readings as reading
 from tables.figures.specification import specification_curve
-from tables.readings_holes import holes
 
 GDM = {"output": "linear", "padding": "embeddings", "alignment": "random", "generated": "once", "count": 1.0}
 GCN = Choice("gcn", {"dropout": 0.0, "layers": 4, "norm": "none", "residual": False, "width": 64}, "gcn")
@@ -135,7 +135,8 @@ def test_what_is_missing_is_said_and_unfinished_cells_are_left_out() -> None:
     ]
     records += [CellRecord(one.key, one) for one in (plain, done, begun)]
     records += [TrialRecord(one.key, *at, "done", accuracy=0.6) for one in (plain, done) for at in trials]
-    found = reading.study(LedgerState.of([*records, TrialRecord(begun.key, 0, 0, "done", accuracy=0.9)]))
+    state = LedgerState.of([*records, TrialRecord(begun.key, 0, 0, "done", accuracy=0.9)])
+    found = reading.study(state, holes(state, named_grid("readings")))
     assert found.specifications["method"].tolist() == ["gdm-unc"] and found.readings["trials"].tolist() == [30]
     cells = named_grid("readings").cells
     absent = sum(at.dataset == "PROTEINS" for at in cells) - 3

@@ -23,6 +23,8 @@ def readings(
     """
     from rich.console import Console
 
+    from bench.cli.study_holes import holes
+    from bench.plan.grids import named_grid
     from bench.registry import unknown
     from bench.results.ledger import LedgerState
     from bench.results.workspace import records_at
@@ -34,7 +36,8 @@ def readings(
     for kind in kinds:
         if kind not in FORMATS:
             raise unknown("format", kind, FORMATS)
-    found = reading.study(LedgerState.of(records_at(source or workspace, curves=False)))
+    state = LedgerState.of(records_at(source or workspace, curves=False))
+    found = reading.study(state, holes(state, named_grid("readings")))
     folder, console = out or workspace / "readings", Console()
     frame = found.specifications
     paths = [folder / name for name in ("readings.md", "readings.csv", "specifications.csv")]
