@@ -72,7 +72,7 @@ class Study:
 def study(state: LedgerState, holes: Sequence[str] = ()) -> Study:
     """Every GDM cell at ten labels per class with its baseline, on the trials that both have.
 
-    Cells with trials still to run are left out: their first folds are no sample of all. `holes`: what is missing, in words.
+    Cells with trials still to run are left out: their first folds are no sample of all. `holes` says what is missing.
     """
     held = list(_held(state))
     _refuse_doubles(held)
