@@ -61,6 +61,8 @@ mutants: $(VENV)/.developer  ## plants faults in splits, budgets, seeds, ledger 
 perf: $(VENV)/.installed  ## seconds per trial beside a plain PyG loop, and of each augmenter beside none
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/perf.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/methods.py --dataset PROTEINS --dataset IMDB-BINARY
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/perf.py --datasets REDDIT-MULTI-5K --methods none dropedge gdm-unc \
+		--folds 1 --growth --no-forecast
 
 clean:
 	rm -rf $(VENV)

@@ -21,6 +21,7 @@ from augmenters.kinds import OneByOneAugmenter
 from augmenters.s_mixup import adjacency
 from augmenters.transport import densest_pairs, node_features, pairs_of_small, uniform
 from bench.registry import Tune, Within
+from models.sparse_features import sparse_like
 
 ITERATIONS, TOLERANCE = 20, 1e-4  # of the barycenter; enough to converge on graphs of this size
 INNER = 200  # iterations per coupling at most
@@ -100,7 +101,7 @@ def barycenter(first: Data, second: Data, share: float, trade: float, num_classe
         new.edge_weight = torch.from_numpy(np.triu(strength, 1) + np.triu(strength, 1).T)[joined].clamp(min=0).float()
     new.y = nearness_label(distances, share, [label_distribution(graph, num_classes) for graph in parents])
     if first.x is not None and second.x is not None:
-        new.x = torch.from_numpy(np.asarray(x)).to(torch.get_default_dtype())
+        new.x = sparse_like(torch.from_numpy(np.asarray(x)).to(torch.get_default_dtype()), first.x, second.x)
     return new
 
 

@@ -19,6 +19,7 @@ from augmenters.kinds import OneByOneAugmenter
 from augmenters.s_mixup import adjacency
 from augmenters.transport import node_features, pairs_of_small, uniform
 from bench.registry import Tune, Within
+from models.sparse_features import sparse_like
 
 ITERATIONS, PROJECTIONS = 50, 200  # of the coupling, which need not be exact
 
@@ -117,8 +118,8 @@ def mixed_on_support(
     new.y = share * labels[0] + (1 - share) * labels[1]
     if first.x is not None and second.x is not None:
         seen = [
-            torch.from_numpy(rows @ graph.x.double().numpy()).to(torch.get_default_dtype())
+            torch.from_numpy(rows @ node_features(graph)).to(torch.get_default_dtype())
             for rows, graph in zip(maps, parents, strict=True)
         ]
-        new.x = share * seen[0] + (1 - share) * seen[1]
+        new.x = sparse_like(share * seen[0] + (1 - share) * seen[1], first.x, second.x)
     return new

@@ -23,6 +23,7 @@ from bench.registry import Tune, Within
 from models.autoencoder_fit import EPOCHS, fit_autoencoder
 from models.graph_matching import EPOCHS as MATCHING_EPOCHS
 from models.graph_matching import GraphMatchingNetwork, fit_matching_network
+from models.sparse_features import dense_table, sparse_like
 
 
 @dataclass(frozen=True)
@@ -117,5 +118,6 @@ def mixed_graph(first: Data, second: Data, match: Tensor, share: float, eps: flo
     new = Data(edge_index=edges_where(there), edge_weight=table[there], y=share * labels[0] + (1 - share) * labels[1])
     new.num_nodes = first.num_nodes
     if first.x is not None and second.x is not None:
-        new.x = share * first.x.float() + (1 - share) * (match @ second.x.float())
+        rows = [dense_table(graph.x).float() for graph in (first, second)]
+        new.x = sparse_like(share * rows[0] + (1 - share) * (match @ rows[1]), first.x, second.x)
     return new

@@ -9,6 +9,7 @@ from numpy.random import Generator
 from torch_geometric.data import Data
 
 from augmenters.samplers import pairs_within
+from models.sparse_features import dense_table
 
 Note = Callable[..., None]
 
@@ -31,8 +32,11 @@ def uniform(n: int) -> np.ndarray:
 
 
 def node_features(graph: Data) -> np.ndarray:
-    """Features in double precision; a column of ones if a graph has none."""
-    return np.ones((int(graph.num_nodes or 0), 1)) if graph.x is None else graph.x.double().numpy()
+    """Features in double precision; a column of ones where a graph has none."""
+    if graph.x is None:
+        return np.ones((int(graph.num_nodes or 0), 1))
+    rows: np.ndarray = dense_table(graph.x).double().numpy()
+    return rows
 
 
 def densest_pairs(strength: np.ndarray, density: float) -> np.ndarray:

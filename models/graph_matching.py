@@ -17,6 +17,7 @@ from torch.nn.functional import normalize, relu
 from torch_geometric.data import Data
 
 from models.fit import Diverged
+from models.sparse_features import dense_table
 
 LAYERS, MARGIN = 5, 1.0
 EPOCHS = 20
@@ -68,7 +69,7 @@ def node_inputs(graph: Data) -> Tensor:
     """Features and the logarithm of the degree; with constant features alone, all nodes would be equal."""
     n = int(graph.num_nodes or 0)
     degree = torch.zeros(n).index_add_(0, graph.edge_index[0], edge_weights(graph))
-    x = torch.ones(n, 1) if graph.x is None else graph.x.to(torch.float32)
+    x = torch.ones(n, 1) if graph.x is None else dense_table(graph.x).to(torch.float32)
     return torch.cat([x, (1 + degree).log().view(-1, 1)], dim=1)
 
 

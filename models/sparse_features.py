@@ -125,6 +125,18 @@ def sparse_matrix(x: Tensor) -> sp.csr_array:
     return x.matrix() if isinstance(x, SparseFeatures) else sp.csr_array(x.numpy())
 
 
+def dense_table(x: Tensor) -> Tensor:
+    """Node features as a table, which a `SparseFeatures` does not keep: it is gone with the last look at it."""
+    return x.dense() if isinstance(x, SparseFeatures) else x
+
+
+def sparse_like(rows: Tensor, *parents: Tensor) -> Tensor:
+    """Rows that were mixed from those of some graphs: by their columns where all of these are held so."""
+    if rows.dtype != torch.float32 or not all(is_sparse(x) for x in parents):
+        return rows
+    return SparseFeatures.of_matrix(sp.csr_array(rows.numpy()))
+
+
 def is_sparse(x: Any) -> TypeIs[SparseFeatures]:
     """Whether features are stored sparsely."""
     return isinstance(x, SparseFeatures) and x.table is None
@@ -161,9 +173,11 @@ def _clone(x: SparseFeatures, **_: Any) -> Tensor:
     return x.table.clone() if x.table is not None else _like(x, x.columns.clone(), x.amounts.clone())
 
 
-def _itself(x: SparseFeatures, *args: Any, **kwargs: Any) -> Any:
-    """Operations that leave it unchanged: same device, same precision."""
+def _itself(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Where it stays what it is: on the same device, in the same precision."""
     wanted = [*args, *kwargs.values()]
+    if not isinstance(x, SparseFeatures) or any(isinstance(one, Tensor) for one in wanted):
+        return NotImplemented
     same = all(one in (torch.float32, "cpu", torch.device("cpu"), False, None) for one in wanted)
     return x if same and x.table is None and x.amounts.dtype == torch.float32 else NotImplemented
 

@@ -18,7 +18,7 @@ from tables.paper import TRIALS, Contradiction, Number, contradictions, numbers
 from tables.selection import Index, preset_of
 from tables.specs import LONG_NAMES, TABLES
 from tables.statistics import LEVEL, Summary, error_over_folds, summary
-from tables.wording import COLLAPSED, signed
+from tables.wording import COLLAPSED, RANKED, share_words, signed
 
 HEADS = ("Table", "Row", "Dataset", "k", "Ours", "Paper", "Diff.", "±", "Verdict")
 COMPARABLE = ("paper", "standard")  # trainings that may be compared with the paper
@@ -40,6 +40,7 @@ class Compared:
     folds: int
     error: float  # standard error of our mean over folds, as a fraction
     collapsed: float = math.nan
+    ranked: float = 0.0  # share of trials in which GDM Acc fell back to a split by rank
 
     @property
     def row(self) -> str:
@@ -89,7 +90,7 @@ class Compared:
     def our_words(self) -> str:
         text = f"{100 * self.ours.mean:.1f}"
         text += "" if math.isnan(self.ours.std) else f" ({100 * self.ours.std:.1f})"
-        text += f" c{100 * self.collapsed:.0f}" if self.collapsed > 0 else ""
+        text += "".join(f" {words}" for words in share_words(self.collapsed, self.ranked))
         return text + (f" {self.ours.n}/{self.planned}" if self.ours.n < self.planned else "")
 
     @property
@@ -146,6 +147,9 @@ class Comparison:
             found.append(
                 f"{COLLAPSED} {len(collapsed)} cells have such trials, up to {100 * max(collapsed):.0f} % of a cell's."
             )
+        ranked = [line.ranked for line in self.lines if line.ranked > 0]
+        if ranked:
+            found.append(f"{RANKED} {len(ranked)} cells have such trials, up to {100 * max(ranked):.0f} % of a cell's.")
         if self.missing:
             found.append(f"{self.missing} of the paper's {n + self.missing} numbers have no finished trial here.")
         return found
@@ -169,9 +173,9 @@ def compare(index: Index, request: Request, tables: Iterable[str] = ()) -> Compa
         values = index.results.values(key)
         if len(values):
             touching = tuple(c for c in contradictions() if c.touches(number.coordinate))
-            planned, collapsed = index.results.planned_trials(key), index.results.collapsed(key)
-            folds, error = error_over_folds(values)
-            lines.append(Compared(number, summary(values), planned, touching, folds, error, collapsed))
+            shares = index.results.collapsed(key), index.results.ranked(key)
+            planned = index.results.planned_trials(key)
+            lines.append(Compared(number, summary(values), planned, touching, *error_over_folds(values), *shares))
     if not lines:
         raise NothingToCompare(
             f"no cell of the paper's tables has a finished trial with {settings} settings; "

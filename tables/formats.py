@@ -38,7 +38,7 @@ def tidy(grid: Grid, index: Index) -> pd.DataFrame:
                 value = getattr(difference, name) if difference else math.nan
                 facts[f"difference_{'trials' if name == 'n' else name}"] = value
             facts |= {"difference_p_holm": entry.p_holm, "difference_p_table": entry.p_table}
-            facts |= {"collapsed": entry.collapsed}
+            facts |= {"collapsed": entry.collapsed, "ranked": entry.ranked}
             facts |= {"seconds_augment": entry.seconds_augment, "seconds_train": entry.seconds_train}
             lines.append(facts)
     return pd.DataFrame(lines)

@@ -38,9 +38,10 @@ class Entry:
     value: Summary
     planned: int
     difference: Paired | None = None  # to plain training on the same trials
-    p_holm: float = math.nan  # corrected over the methods of its column
-    p_table: float = math.nan  # corrected over all differences of the table
-    collapsed: float = math.nan  # share of trials that assign all test graphs to one class
+    p_holm: float = math.nan  # among the methods of its column
+    p_table: float = math.nan  # among all differences of the table
+    collapsed: float = math.nan  # share of trials that put all test graphs into one class
+    ranked: float = 0.0  # share of trials in which GDM Acc split by rank, as GDM Unc does
     seconds_augment: float = math.nan
     seconds_train: float = math.nan
     best: bool = False
@@ -248,8 +249,7 @@ def fill(index: Index, spec: TableSpec, request: Request) -> Grid:
 def _absent(spec: TableSpec, groups: Iterable[tuple[Line, ...]]) -> tuple[str, ...]:
     """The datasets of which no cell has a trial."""
     there = {e.coordinate.dataset for group in groups for line in group for e in line.entries if e.value.n}
-    wanted = dict.fromkeys(place.dataset for place in spec.coordinates())
-    return tuple(dataset for dataset in wanted if dataset not in there)
+    return tuple(name for name in dict.fromkeys(place.dataset for place in spec.coordinates()) if name not in there)
 
 
 def _metric(index: Index, keys: Iterable[str | None], asked: str) -> str:
@@ -299,8 +299,7 @@ def _entry(
 ) -> Entry:
     place, reference = places  # where the number is, and what it is compared with
     results, key = index.results, chosen[place]
-    done = results.done(key)
-    values = results.values(key, request.metric)
+    done, values = results.done(key), results.values(key, request.metric)
     difference, against = None, chosen[reference]
     if key is not None and len(values) and reference != place and against is not None:
         difference = index.paired(key, against, request.metric)
@@ -313,6 +312,7 @@ def _entry(
         difference,
         is_reference=reference == place,
         collapsed=results.collapsed(key),
+        ranked=results.ranked(key),
         seconds_augment=float(done["seconds.augment"].astype(float).mean()) if len(done) else math.nan,
         seconds_train=float(done["seconds.train"].astype(float).mean()) if len(done) else math.nan,
     )

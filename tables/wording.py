@@ -24,6 +24,9 @@ PUBLISHED_FAMILIES = ("CHEMICAL", "COLLABORATIVE_1", "COLLABORATIVE_DEGREE")
 ABSENT = "--"
 REFERENCE = "ref."
 COLLAPSED = "c: percent of the trials that put all test graphs into one class."
+_BY_RANK = "split by rank, since all graphs were predicted right, or all wrong"
+_LIKE_UNC = "If all are right and there are two classes, GDM Unc has the same split."
+RANKED = f"f: percent of the trials in which GDM Acc fell back to a {_BY_RANK}. {_LIKE_UNC}"
 UNPAIRED = (
     "Tuned rows share folds and labeled graphs with the rows they are compared with, "
     "but not the initial weights where the width or number of layers differs."
@@ -65,17 +68,17 @@ def shown(entry: Entry, kind: str, mark: str) -> Shown:
         if not parts:
             return Shown(ABSENT, raised=gap)
         part = "" if math.isnan(entry.seconds_augment) else f"({seconds(entry.seconds_augment)})"
-        return Shown(seconds(sum(parts)), part, (*collapse_words(entry), *gap))
+        return Shown(seconds(sum(parts)), part, (*share_words(entry.collapsed, entry.ranked), *gap))
     spread = "" if math.isnan(entry.value.std) else f"({shown_percent(entry.value.std)})"
     sign: tuple[str, ...] = (entry.sign,) if mark == "significance" and entry.sign else ()
     bold = entry.best and (mark in ("best", "ties") or (mark == "significance" and entry.sign == "+"))
     return Shown(shown_percent(entry.value.mean), spread, sign + gap, bold, mark == "ties" and entry.tied)
 
 
-def collapse_words(entry: Entry) -> tuple[str, ...]:
-    """The share of collapsed trials, if there are any."""
-    share = "" if math.isnan(entry.collapsed) else f"{100 * entry.collapsed:.0f}"
-    return () if not share or not entry.collapsed else (f"c{share if share != '0' else '<1'}",)
+def share_words(collapsed: float, ranked: float) -> tuple[str, ...]:
+    """The share of collapsed trials and that of GDM Acc's fallback, where there are some."""
+    marked = [(mark, f"{100 * share:.0f}") for mark, share in (("c", collapsed), ("f", ranked)) if share > 0]
+    return tuple(f"{mark}{percent if percent != '0' else '<1'}" for mark, percent in marked)
 
 
 def _three_way(entry: Entry, gap: tuple[str, ...]) -> Shown:
@@ -240,11 +243,13 @@ def notes(grid: Grid, kind: str = "values") -> list[str]:
         found.append("n/N: only n of the N planned trials are finished.")
     if any(entry.value.n == 0 for entry in grid.entries):
         found.append(f"{ABSENT}: no finished trial.")
-    if kind == "cost" and any(collapse_words(entry) for entry in grid.entries):
-        found.append(COLLAPSED)
+    if kind == "cost":
+        found += [COLLAPSED] if any(entry.collapsed > 0 for entry in grid.entries) else []
+        found += [RANKED] if any(entry.ranked > 0 for entry in grid.entries) else []
     if kind == "values":
         found += _mark_notes(grid)
         found += _collapse_note(grid)
+        found += _rank_note(grid)
     elif kind == "differences":
         row = grid.spec.reference
         what = f"the row {row.name}" if row else "plain training of the same model"
@@ -286,6 +291,16 @@ def _collapse_note(grid: Grid) -> list[str]:
     cells = "one cell holds" if len(touched) == 1 else f"{len(touched)} cells hold"
     most = f"up to {100 * max(touched):.0f} % of a cell's trials"
     return [f"Collapsed: {cells} trials that put all test graphs into one class ({most}; see the cost table)."]
+
+
+def _rank_note(grid: Grid) -> list[str]:
+    """Where GDM Acc is not what its name says."""
+    touched = [entry.ranked for entry in grid.entries if entry.ranked > 0]
+    if not touched:
+        return []
+    cells = "one cell" if len(touched) == 1 else f"{len(touched)} cells"
+    most = f"up to {100 * max(touched):.0f} % of a cell's trials"
+    return [f"Fallback: {cells} of GDM Acc with a {_BY_RANK} ({most}; see the cost table). {_LIKE_UNC}"]
 
 
 def _mark_notes(grid: Grid) -> list[str]:

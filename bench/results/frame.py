@@ -20,8 +20,9 @@ from bench.results.summary import has_collapsed
 
 BY_FOLD = "by fold"
 TUNING = ("tuned", "tuned_from", "tuned_how", "tuned_on")
-FALLBACK = "generated.fallback_"  # columns of fallbacks that a method recorded
-NESTED = ("seconds", "generated", "predicted", "scores")  # nested figures of a trial: `seconds.train`, ...
+FALLBACK = "generated.fallback_"  # columns of fallbacks that a method noted
+RANKED = "fallback_acc_empty_pool"  # GDM Acc found all graphs right, or all wrong, and split them by rank
+NESTED = ("seconds", "generated", "predicted", "scores")  # groups of figures of a trial: columns as `seconds.train`
 
 
 @dataclass
@@ -117,6 +118,10 @@ class Results:
         noted = [name for name in made.columns if name.startswith(FALLBACK)]
         shares = {name.removeprefix("generated."): float(made[name].fillna(0).gt(0).mean()) for name in noted}
         return {name: share for name, share in shares.items() if share > 0}
+
+    def ranked(self, key: str | None) -> float:
+        """The share of the finished trials in which GDM Acc could not split by accuracy; 0 for other methods."""
+        return self.fallbacks(key).get(RANKED, 0.0)
 
     def draws(self, key: str) -> int:
         """The largest number of label draws per fold that the cell has finished."""

@@ -12,6 +12,7 @@ from tables.style import BETTER, INK, OPEN, PAPER_GREY, TEXT, WORSE, drawing, pl
 def specification_curve(frame: pd.DataFrame, choices: list[str], width: float = TEXT, ink: str = INK) -> Any:
     """One column per row of `frame`, which has `gain`, `low` and `high` as fractions and a level for each choice."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     ordered = frame.sort_values("gain", kind="stable", ignore_index=True)
     levels = [(name, level) for name in choices for level in sorted(ordered[name].astype(str).unique())]
@@ -31,5 +32,6 @@ def specification_curve(frame: pd.DataFrame, choices: list[str], width: float = 
         below.set_yticks(range(len(levels)), [plain_text(f"{name} {level}") for name, level in levels])
         below.set_ylim(len(levels) - 0.4, -0.6)
         below.set_xlabel(f"{len(ordered)} specifications, by their gain")
+        below.xaxis.set_major_locator(MaxNLocator(integer=True))
         tidy_axes(below, "y")
     return figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import ModuleType
 
 import pytest
@@ -35,6 +36,18 @@ def test_difference_and_noise_by_hand(fake: ModuleType) -> None:
     assert line.their_half == pytest.approx(stats.t.ppf(0.975, 29) * theirs)
     assert line.verdict == WITHIN
     assert {number.theirs.table for number in found.lines} == {"10labelrate", "GAE"}
+
+
+def test_collapse_and_the_fallback_of_gdm_acc_are_told(fake: ModuleType) -> None:
+    place = replace(PLACE, augmenter="gdm-acc")
+    records = fake.ledger([place])
+    key, made = fake.cell(place).key, {"count": 21, "fallback_acc_empty_pool": 1.0}
+    records += [fake.trial(key, fold, 0, generated=made, predicted={"0": 1.0}) for fold in range(10)]
+    found = compare(Index(from_records(records)), Request())
+    assert {line.our_words.partition(") ")[2] for line in found.lines} == {"c33 f33"}
+    sums = "\n".join(found.sums())
+    assert "c: percent of the trials" in sums and "f: percent of the trials" in sums
+    assert "GDM Unc has the same split" in sums and "up to 33 % of a cell's" in sums
 
 
 def test_a_gap_is_outside_of_noise(fake: ModuleType) -> None:

@@ -13,6 +13,7 @@ from scipy import stats
 from bench.plan.cells import TUNED_ON
 from bench.registry import UserError
 from bench.results.frame import from_records
+from tables.formats import tidy
 from tables.grid import Entry, Grid, Request, fill, reference_of, specs_for
 from tables.selection import Index, Pick
 from tables.specs import METHODS, TABLES, Column, Coordinate, Row, TableSpec
@@ -215,6 +216,28 @@ def test_costs_are_seconds_per_trial(fake: ModuleType) -> None:
     assert entry.seconds_augment == pytest.approx(0.25)
     assert entry.seconds_train == pytest.approx(2.45)
     assert (shown(entry, "cost", "best").main, shown(entry, "cost", "best").spread) == ("2.7", "(0.25)")
+
+
+def test_collapse_and_the_fallback_of_gdm_acc_are_told(fake: ModuleType) -> None:
+    spec = replace(SPEC, groups=((Row("GCN", "none"), Row("GDM Acc", "gdm-acc"), Row("GDM Unc", "gdm-unc")),))
+    records = fake.ledger(spec.coordinates())
+    acc = fake.cell(Coordinate("PROTEINS", 10, "gdm-acc")).key
+    made = {"count": 21, "density": 0.8, "density_original": 0.3, "fallback_acc_empty_pool": 1.0}
+    for fold in range(10):  # the second label draw of ten folds fell back, the third of five collapsed
+        records.append(fake.trial(acc, fold, 1, generated=made))
+        records += [fake.trial(acc, fold, 2, predicted={"0": 1.0, "1": 0.0})] * (fold < 5)
+    grid = fill(Index(from_records(records)), spec, Request())
+    entry = column(grid)["GDM Acc"]
+    assert entry.ranked == pytest.approx(1 / 3) and entry.collapsed == pytest.approx(1 / 6)
+    assert shown(entry, "cost", "best").raised == ("c17", "f33")
+    assert all(one.ranked == 0 for name, one in column(grid).items() if name != "GDM Acc")
+    values, costs = "\n".join(notes(grid)), "\n".join(notes(grid, "cost"))
+    assert "one cell holds trials that put all test graphs into one class (up to 17 %" in values
+    assert "Fallback: one cell of GDM Acc with a split by rank" in values and "up to 33 %" in values
+    assert "GDM Unc has the same split" in values and "GDM Unc has the same split" in costs
+    assert "c: percent" in costs and "f: percent" in costs
+    row = tidy(grid, Index(from_records(records))).set_index("row")["ranked"]
+    assert row["GDM Acc"] == pytest.approx(1 / 3) and row["GCN"] == 0
 
 
 def test_reference_prefers_the_same_readout() -> None:

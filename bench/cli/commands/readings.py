@@ -27,6 +27,8 @@ def readings(
     """
     from rich.console import Console
 
+    from bench.cli.study_holes import holes
+    from bench.plan.grids import named_grid
     from bench.registry import unknown
     from bench.results.ledger import LedgerState
     from bench.results.workspace import records_at
@@ -38,7 +40,8 @@ def readings(
     for kind in kinds:
         if kind not in FORMATS:
             raise unknown("format", kind, FORMATS)
-    found = reading.study(LedgerState.of(records_at(source or workspace, curves=False)))
+    state = LedgerState.of(records_at(source or workspace, curves=False))
+    found = reading.study(state, holes(state, named_grid("readings")))
     folder, console = out or workspace / "readings", Console()
     frame = found.specifications
     paths = [folder / name for name in ("readings.md", "readings.csv", "specifications.csv")]
@@ -47,9 +50,8 @@ def readings(
         write(path, text)
     figure = specification_curve(frame, ["dataset", "method", *reading.varied(frame)])
     paths += save(figure, folder, "specification-curve", kinds)
-    console.print(reading.summary_sentence(found), markup=False, highlight=False, soft_wrap=True)
-    for path in paths:
-        console.print(str(path), markup=False, highlight=False, soft_wrap=True)
+    for words in (*reading.summary_sentences(found), *found.holes, *map(str, paths)):
+        console.print(words, markup=False, highlight=False, soft_wrap=True)
 
 
 def write(path: Path, text: str) -> None:

@@ -140,6 +140,31 @@ def test_a_changed_training_has_another_name() -> None:
     assert changed.with_settings({"epochs": 30}).preset == "standard+epochs=30,lr=0.1,select=best-val"
 
 
+def test_every_reading_of_the_paper_is_another_key(tmp_path: Path) -> None:
+    """Each level that the study varies; a setting that were left out of the key would mix two readings in a cell."""
+    training = [{"head": "relu"}, {"select": "best-val"}, {"start": "pretrained"}, {"loss": "mean"}, {"batch": 32}]
+    training += [{"epochs": 100}, {"epochs": 900}]
+    own = ["count=2", "count=5", "output=relu", "padding=graph", "alignment=rank", "generated=epoch"]
+    planner, at, standard = Planner(tmp_path), Coordinate("synthetic", 2, "gdm-unc"), preset("standard")
+    cells = [planner.cell(at, standard), planner.cell(replace(at, backbone="gcn:norm=batch"), standard)]
+    cells += [planner.cell(at, standard.with_settings(one)) for one in training]
+    cells += [planner.cell(replace(at, augmenter=f"gdm-unc:{one}"), standard) for one in own]
+    cells += [planner.cell(at, standard, features=one) for one in ("degree", "degree-onehot")]
+    assert len({cell.key for cell in cells}) == len(cells) == 17
+    # without the names that the user wrote, the resolved settings alone tell them apart
+    facts = [
+        replace(
+            cell,
+            training=replace(cell.training, preset=""),
+            augmenter=replace(cell.augmenter, label=""),
+            backbone=replace(cell.backbone, label=""),
+        )
+        for cell in cells
+        if cell.backbone
+    ]
+    assert len({cell.key for cell in facts}) == len(cells)
+
+
 def test_versions_that_moved_are_told(tmp_path: Path) -> None:
     cell = Planner(tmp_path).cell(Coordinate("digits", 2, "dropedge"), preset("quick"))
     assert stale_parts(cell) == {}

@@ -159,6 +159,17 @@ def test_same_weights_with_dropout(problem: Make, place: int, backbone: str, sam
     same_training(problem(chosen, backbone=dropping(backbone), readout=readout, shared=KEPT), tolerance)
 
 
+@pytest.mark.parametrize("reading", ["relu", "mean", "pretrained", "best"])
+@pytest.mark.parametrize("backbone", BACKBONE_NAMES)
+@pytest.mark.usefixtures("double", "one_pretraining")
+def test_same_weights_with_dropout_and_every_reading(
+    problem: Make, some_graphs: Make, backbone: str, reading: str, same_training: Make
+) -> None:
+    """Masks are drawn in training alone, so that validation and pre-training move no later draw."""
+    words = {"head": "relu", "validation": some_graphs(8), **READINGS[reading]}
+    same_training(problem("dropedge", backbone=dropping(backbone), **words))
+
+
 @pytest.mark.parametrize("readout", READOUT_NAMES)
 @pytest.mark.parametrize("backbone", ["gcn", "gin", "sage"])
 @pytest.mark.parametrize("augmenter", ["none", "m-mixup", "dropnode", "dropedge", "softedge"])

@@ -11,6 +11,8 @@ import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data
 
+from augmenters import AUGMENTERS
+from augmenters.base import Context, StepAugmenter
 from bench.learning.fast.engine import FastEngine
 from bench.learning.fast.graphs.classes import row_codes
 from bench.learning.fast.graphs.sameness import same_rows
@@ -36,8 +38,10 @@ def weights(fitted: Fitted | Exception) -> dict[str, torch.Tensor]:
     return dict(fitted.predictor.model.named_parameters())  # type: ignore[attr-defined]
 
 
+# Every method but those that the reference engine trains inside the step.
+EVERY = [name for name in AUGMENTERS.names() if not issubclass(AUGMENTERS.load(name), StepAugmenter)]
 METHODS = {
-    "gcn": ["none", "dropedge", "dropnode", "softedge", "m-mixup", "gdm-unc", "g-mixup", "duplicate"],
+    "gcn": [*EVERY, "s-mixup:matcher=gmn"],
     "gin": ["none", "dropedge", "gdm-rand"],
     "sage": ["none", "dropnode", "g-mixup"],
     "gat": ["none", "dropedge"],
@@ -56,6 +60,27 @@ def test_the_same_bits(
         assert not sparse or all(is_sparse(graph.x) for graph in graphs), "a dense table was made"
     for name, weight in found[0].items():
         assert torch.equal(weight, found[1][name]), name
+
+
+@pytest.mark.parametrize("method", [name for name in AUGMENTERS.names() if name not in EVERY])
+def test_the_same_weights_inside_the_step(
+    problem: Callable[..., Any], some_graphs: Callable[..., Any], method: str
+) -> None:
+    found = []
+    for sparse in (True, False):
+        fitted = FastEngine().fit([problem(method, [degrees(graph, sparse) for graph in some_graphs(0)], epochs=2)])[0]
+        assert isinstance(fitted, Fitted) and fitted.engine == "reference", fitted
+        found.append(dict(fitted.predictor.model.named_parameters()))  # type: ignore[attr-defined]
+    for name, weight in found[0].items():
+        torch.testing.assert_close(weight, found[1][name])
+
+
+@pytest.mark.parametrize("method", ["gdm-rand", "ifmixup", "s-mixup", "fgw-mixup", "geomix"])
+def test_mixed_rows_are_held_by_their_columns_too(some_graphs: Callable[..., Any], method: str) -> None:
+    graphs = [degrees(graph, sparse=True) for graph in some_graphs(0)[2:]]
+    context = Context(2, lambda graphs, epochs: torch.full((len(graphs), 2), 0.5), lambda key: np.random.default_rng(0))
+    made = AUGMENTERS.create(method)(graphs, np.random.default_rng(0), context)
+    assert made and all(is_sparse(graph.x) for graph in (*made, *graphs))
 
 
 def test_nodes_are_told_apart_as_those_of_tables_are() -> None:
