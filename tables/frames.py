@@ -97,6 +97,7 @@ def _row(index: Index, place: Coordinate, key: str, found: Paired | None, metric
         "dataset": place.dataset,
         "k": place.k,
         "augmenter": place.augmenter,
+        "cell": key,
         "value": 100 * float(values.mean()),
         "low": 100 * low,
         "high": 100 * high,
