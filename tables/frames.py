@@ -119,13 +119,14 @@ def _judged(frame: pd.DataFrame) -> pd.DataFrame:
     for _, part in frame.groupby(["dataset", "k"]):
         frame.loc[part.index, "p_holm"] = holm(part["p"].tolist())
     frame["verdict"] = [
-        _verdict(mean, p, found)
+        verdict_of(mean, p, found)
         for mean, p, found in zip(frame["difference_mean"], frame["p_holm"], frame["paired"], strict=True)
     ]
     return frame
 
 
-def _verdict(mean: float, p: float, found: object) -> str:
+def verdict_of(mean: float, p: float, found: object) -> str:
+    """What a corrected p value says; one of `VERDICTS`."""
     if found is None:
         return "reference"
     if np.isnan(p):

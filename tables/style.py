@@ -133,6 +133,9 @@ def save(figure: Any, folder: Path, name: str, formats: Iterable[str] = FORMATS)
     return paths
 
 
+_PAST_HUNDREDTHS = re.compile(r"(\.\d\d)\d+")  # of a point
+
+
 def inline_svg(figure: Any, salt: str, ink: str) -> str:
     """The figure as an SVG element for a page: `ink` becomes the page's own text colour, light or dark."""
     import matplotlib as mpl
@@ -143,6 +146,12 @@ def inline_svg(figure: Any, salt: str, ink: str) -> str:
     text = stream.getvalue()
     text = text[text.index("<svg") :].replace(ink, "currentColor")
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    # a page has dozens of them: what nobody sees or refers to is left out
+    text = re.sub(r'\b(d|x|y)="[^"]*"', lambda found: _PAST_HUNDREDTHS.sub(r"\1", found[0]), text)
+    text = re.sub(r"font-family: [^;\"]*sans-serif", "font-family: sans-serif", text)
+    meant = set(re.findall(r'(?:url\(|href=")#([^")]+)', text))
+    text = re.sub(r' id="([^"]+)"', lambda found: found[0] if found[1] in meant else "", text)
+    text = re.sub(r">\s+<", "><", text)
     # ids of several figures on one page must not meet
     names: Sequence[str] = re.findall(r'\bid="([^"]+)"', text)
     for name in sorted(set(names), key=len, reverse=True):

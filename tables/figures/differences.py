@@ -166,6 +166,6 @@ def heat_map_figure(frame: pd.DataFrame, k: int, width: float = TEXT, ink: str =
             bar = figure.colorbar(drawn, ax=ax, pad=0.02, aspect=12)
             bar.outline.set_visible(False)
             bar.set_label("points")
-        words = [_axis_words(k), "*: significant (Holm's correction)"]
-        figure.supxlabel(("\n" if small else "; ").join(words), fontsize=7.5 if small else 8.5, color=ink)
+        below = [_axis_words(k), "*: significant (Holm's correction)"]
+        figure.supxlabel(("\n" if small else "; ").join(below), fontsize=7.5 if small else 8.5, color=ink)
     return figure
