@@ -130,9 +130,10 @@ def cell_rows(results: Results, metric: str = "accuracy") -> list[list[Any]]:
     datasets, methods = ({name: place for place, name in enumerate(order)} for order in (LONG_NAMES, _METHODS))
 
     def place(row: list[Any]) -> tuple[Any, ...]:
-        _, dataset, k, method, augmenter, *model = row[:7]
+        _, dataset, k, method, augmenter, model, readout = row[:7]
+        usual = (model != "gcn", model, readout != "mean", readout)
         known = methods.get(augmenter, len(methods))
-        return datasets.get(dataset, len(datasets)), dataset, k, *model, known, method, row[0]
+        return datasets.get(dataset, len(datasets)), dataset, k, *usual, known, method, row[0]
 
     return sorted(rows, key=place)
 
