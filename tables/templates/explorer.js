@@ -203,7 +203,7 @@
       if (text !== undefined) element.textContent = text;
       return element;
     };
-    const [wide, high, left, bottom] = [420, 200, 40, 32];
+    const [wide, high, left, bottom] = [420, 204, 40, 36];
     const last = points.at(-1)[0], most = Math.max(...points.map((point) => point[3])) || 1;
     const log = points[0][0] > 0 && last > 20;
     const along = (epoch) => log ? Math.log(epoch / points[0][0]) / Math.log(last / points[0][0]) : (epoch - points[0][0]) / (last - points[0][0]);
@@ -216,8 +216,8 @@
     svg.append(draw("line", {x1: left, y1: y(0), x2: wide - 12, y2: y(0), class: "axis"}), draw("line", {x1: left, y1: 10, x2: left, y2: y(0), class: "axis"}));
     for (const part of [0, 0.5, 1]) svg.append(draw("text", {x: left - 6, y: y(part * most) + 4, "text-anchor": "end"}, String(Number((part * most).toPrecision(2)))));
     const ticks = log ? [1, 10, 100, 1000, 10000].filter((tick) => tick >= points[0][0] && tick < last * 0.8).concat(last) : [points[0][0], last];
-    for (const tick of ticks) svg.append(draw("text", {x: x(tick), y: high - 14, "text-anchor": tick === last ? "end" : "middle"}, String(tick)));
-    svg.append(draw("text", {x: (left + wide) / 2, y: high - 2, "text-anchor": "middle"}, log ? "epoch (log scale)" : "epoch"));
+    for (const tick of ticks) svg.append(draw("text", {x: x(tick), y: high - 18, "text-anchor": tick === last ? "end" : "middle"}, String(tick)));
+    svg.append(draw("text", {x: (left + wide) / 2, y: high - 5, "text-anchor": "middle"}, log ? "epoch (log scale)" : "epoch"));
     return make("figure", {}, svg, make("figcaption", {class: "caption"}, "Line: mean over the trials; band: lowest to highest."));
   }
 
