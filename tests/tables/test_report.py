@@ -269,6 +269,12 @@ def test_a_site_of_two_result_sets(fake: ModuleType, browser: Any, tmp_path: Pat
     assert not [one for one in browser.log() if one["level"] == "SEVERE"]
 
 
+def test_a_site_of_one_dataset_says_why_nothing_is_ranked(fake: ModuleType) -> None:
+    records = fake.ledger([Coordinate("NCI1", 10, method) for method in ("none", "dropedge")])
+    index = site([ResultSet("lab", from_records(records), Curves())], [Request()], "One")["index.html"]
+    assert "Nothing to rank yet" in index and 'aria-label="Leaderboard"' not in index
+
+
 def test_result_sets_are_named_by_their_folders() -> None:
     paths = ["lab/trials.parquet", "other/lab", "x/lab/ledger.jsonl", "mine.parquet"]
     assert names_of([Path(path) for path in paths]) == ["lab", "lab-2", "lab-3", "mine"]
