@@ -16,7 +16,7 @@ from tables.grid import Request, draws_used
 from tables.latex import environment
 from tables.paper import TRIALS, Contradiction, Number, contradictions, numbers
 from tables.selection import Index, preset_of
-from tables.specs import LONG_NAMES, TABLES
+from tables.specs import LONG_NAMES, TABLES, method_name
 from tables.statistics import LEVEL, Summary, error_over_folds, summary
 from tables.wording import COLLAPSED, RANKED, share_words, signed
 
@@ -206,9 +206,8 @@ def contradiction_words(found: Contradiction) -> str:
     """One contradiction as a sentence with its location."""
     place = found.coordinate
     tables = " and ".join(dict.fromkeys((found.table, found.other_table)))
-    where = (
-        f"{LONG_NAMES[place.dataset]}, k = {place.k}, {place.augmenter} on {place.backbone}, {place.readout} readout"
-    )
+    method = method_name(place.augmenter, place.backbone, place.readout)
+    where = f"{LONG_NAMES[place.dataset]}, k = {place.k}, {method}"
     return f"{where} (table {tables}): {found.statement}."
 
 

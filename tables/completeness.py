@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tables.own_specs import EVERY_NAME, needed
-from tables.specs import Coordinate
+from tables.specs import FIGURE, TABLES, Coordinate
 
 FULL = "full"
 
@@ -29,9 +29,14 @@ class Share:
 
 
 def shares(grids: Iterable[str], counts: Mapping[Coordinate, tuple[int, int]]) -> list[Share]:
-    """For each named grid that was run; `counts` has the finished and planned trials of every recorded cell."""
+    """For each named grid that was run; `counts` has the finished and the planned trials of every cell on record.
+
+    Where all grids of the paper were run one by one, the grid of all its cells comes first.
+    """
     found = []
-    for name in dict.fromkeys(grids):
+    named = dict.fromkeys(grids)
+    whole = {*TABLES, FIGURE.name} <= set(named)
+    for name in dict.fromkeys([FULL, *named] if whole else named):
         if name not in (*EVERY_NAME, FULL):
             continue
         cells = needed(name)

@@ -13,6 +13,7 @@ from bench.results.records import TrialRecord
 from bench.results.summary import collapsed_share
 from tables.statistics import ALPHA, FEWEST, Paired, Summary, holm, paired, summary
 from tables.style import dataset_name
+from tables.wording import detectable_sentence, detectable_sizes
 
 PLAIN = "none"
 Place = tuple[str, int]  # dataset and label rate: a column
@@ -45,54 +46,71 @@ class Conclusion:
     findings: Mapping[tuple[str, Place], Finding]
 
     def sentence(self) -> str:
-        """What can and cannot be concluded."""
-        differences = [one for one in self.findings.values() if one.difference is not None and one.difference.n]
-        if not differences:
+        """What can be concluded, and what cannot."""
+        return " ".join(part for part in (self.answer(), self.limits()) if part)
+
+    def answer(self) -> str:
+        """Whether a method is better than plain training, before anything else."""
+        tested = self._tested()
+        if tested:
+            return self._significant(tested)
+        pairs = [one.difference.n for one in self.findings.values() if one.difference is not None and one.difference.n]
+        if pairs:
             return (
-                "Nothing can be said about differences: no method has plain training of the same model beside it "
-                f"(add -a {PLAIN})."
+                f"Nothing here can be significant: {max(pairs)} paired trials at most, and a test needs {FEWEST} pairs "
+                "from at least two folds. A higher mean shows nothing."
             )
-        tested = [one for one in differences if not math.isnan(one.p_holm)]
+        if all(one.is_plain for one in self.findings.values()):
+            return "There is nothing to compare: only plain training was run (add a method, as in -a none,dropedge)."
+        return (
+            "Nothing can be said about differences: no method has plain training of the same model beside it "
+            f"(add -a {PLAIN})."
+        )
+
+    def limits(self) -> str:
+        """Which differences are practically none, and how large one must be to be found; empty without a test."""
+        tested = [one.difference for one in self._tested() if one.difference is not None]
         if not tested:
-            pairs = max(one.difference.n for one in differences if one.difference is not None)
-            return (
-                f"Nothing here can be significant: {pairs} paired trials at most, and a test needs {FEWEST} pairs from "
-                "at least two folds. A higher mean shows nothing."
-            )
-        return f"{self._significant(tested)} {self._limits(tested)}"
+            return ""
+        equal = sum(one.equal >= 0.95 for one in tested)
+        beside = len(tested) - equal
+        where = "In 1 of them" if equal == 1 else f"In {equal} of them"
+        where = where if len(tested) > 1 else "Here"
+        none = f"{where} the difference is practically none (within one point, 95 % sure). " if equal else ""
+        sizes = detectable_sizes(tested)
+        if not beside or not sizes:
+            return none.strip()
+        return f"{none}{detectable_sentence(sizes)} Smaller ones can be neither claimed nor ruled out."
+
+    def _tested(self) -> list[Finding]:
+        return [one for one in self.findings.values() if one.difference is not None and not math.isnan(one.p_holm)]
 
     def _significant(self, tested: Sequence[Finding]) -> str:
-        signs = [
-            (name, place, one)
-            for (name, place), one in self.findings.items()
-            if one.sign and one.difference is not None
-        ]
-        whole = "difference to plain training" if len(tested) == 1 else "differences to plain training"
-        if not signs:
-            return f"None of {len(tested)} {whole} is significant."
-        words = [
-            f"{name} on {dataset_name(dataset)} at k = {k} ({100 * one.difference.mean:+.1f})"
-            for name, (dataset, k), one in signs[:3]
-            if one.difference is not None
-        ]
-        more = f" and {len(signs) - 3} more" if len(signs) > 3 else ""
-        verb = "is" if len(signs) == 1 else "are"
-        return f"{len(signs)} of {len(tested)} {whole} {verb} significant: {', '.join(words)}{more}."
+        gains, losses = self._signed("+"), self._signed("-")
+        many = f"{len(tested)} comparisons"
+        if len(tested) == 1 and not gains + losses:
+            return "The one comparison with plain training shows no significant difference."
+        if not gains + losses:
+            return f"No method differs significantly from plain training in any of {many}."
+        if not gains:
+            start = "The only method is not" if len(tested) == 1 else "No method is"
+            where = "" if len(tested) == 1 else f" in any of {many}"
+            return f"{start} significantly better than plain training{where}; significantly worse: {_listed(losses)}."
+        worse = f"; significantly worse: {_listed(losses)}" if losses else ""
+        share = "" if len(tested) == 1 else f" in {len(gains)} of {many}"
+        return f"Significantly better than plain training{share}: {_listed(gains)}{worse}."
 
-    def _limits(self, tested: Sequence[Finding]) -> str:
-        spread = [one.difference for one in tested if one.difference is not None]
-        # if both sides are constant, like collapsed models, there is no spread to relate a difference to
-        sizes = sorted(d.detectable for d in spread if d.error) or [0.0]
-        low, high = (f"{100 * sizes[place]:.1f}" for place in (0, -1))
-        none = sum(one.difference.equal >= 0.95 for one in tested if one.difference is not None)
-        equal = (
-            f"{none} {'is' if none == 1 else 'are'} practically none (within one point, 95 % sure); " if none else ""
-        )
-        span = low if low == high else f"{low} to {high}"
-        return (
-            f"{equal[:1].upper()}{equal[1:]}{'a' if equal else 'A'} difference of {span} points would be found 4 times "
-            "in 5, smaller ones can be neither claimed nor ruled out."
-        )
+    def _signed(self, sign: str) -> list[str]:
+        return [
+            f"{name} on {dataset_name(dataset)} at k = {k} ({100 * one.difference.mean:+.1f})"
+            for (name, (dataset, k)), one in self.findings.items()
+            if one.sign == sign and one.difference is not None
+        ]
+
+
+def _listed(places: Sequence[str], most: int = 3) -> str:
+    more = f" and {len(places) - most} more" if len(places) > most else ""
+    return f"{', '.join(places[:most])}{more}"
 
 
 def conclude(

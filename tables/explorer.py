@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from bench.results.frame import Results
 from bench.results.records import Record, TrialRecord
 from tables.differences import paired_differences
 from tables.selection import base_label, preset_of
-from tables.specs import method_name
+from tables.specs import LONG_NAMES, METHODS, method_name
 from tables.statistics import summary
 from tables.wording import three_way_words
 
@@ -31,6 +31,7 @@ _FIGURES = {
     "seconds.augment": "augmentation (s)",
     "seconds.train": "training (s)",
 }
+_METHODS = tuple(row.augmenter for row in METHODS)
 _GROUPS = ("training.", "versions.")
 _BESIDE = ("splits", "tuned_on", "tuned_from", "weights")
 
@@ -113,14 +114,28 @@ def payload(results: Results, metric: str = "accuracy", curves: Curves | None = 
                 "trials": _trials(trials, words, metric),
             }
         )
-    return {"columns": COLUMNS, "rows": rows, "details": details, "words": list(words.texts)}
+    return {"columns": COLUMNS, "rows": rows, "names": names(rows), "details": details, "words": list(words.texts)}
+
+
+def names(rows: Iterable[Sequence[Any]]) -> dict[str, str]:
+    """What tables and figures call the datasets of some rows, where that is another word."""
+    there = {str(row[COLUMNS.index("dataset")]) for row in rows}
+    return {name: words for name, words in LONG_NAMES.items() if name in there and words != name}
 
 
 def cell_rows(results: Results, metric: str = "accuracy") -> list[list[Any]]:
-    """The cells without details, each with the values of `COLUMNS`, by dataset and label rate."""
+    """The cells alone, each with what `COLUMNS` names, in the order of tables: by dataset, labels, model, method."""
     differences, facts = _differences(results, metric), results.cells.to_dict(orient="index")
     rows = [_row(results, str(key), cell, differences.get(str(key)), metric) for key, cell in facts.items()]
-    return sorted(rows, key=lambda row: (row[1], row[2], row[0]))
+    datasets, methods = ({name: place for place, name in enumerate(order)} for order in (LONG_NAMES, _METHODS))
+
+    def place(row: list[Any]) -> tuple[Any, ...]:
+        _, dataset, k, method, augmenter, model, readout = row[:7]
+        usual = (model != "gcn", model, readout != "mean", readout)
+        known = methods.get(augmenter, len(methods))
+        return datasets.get(dataset, len(datasets)), dataset, k, *usual, known, method, row[0]
+
+    return sorted(rows, key=place)
 
 
 def as_json(data: Mapping[str, Any]) -> str:

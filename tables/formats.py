@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -74,6 +74,11 @@ def pooled_markdown(lines: Sequence[PooledLine]) -> str:
     """Each method over the datasets of a table."""
     text = pipe_table(POOLED_HEADS, [pooled_words(line) for line in lines])
     return text + "\n" + "".join(f"\n- {escape(note)}" for note in pooled_notes(lines)) + "\n"
+
+
+def markdown_captions(captions: Mapping[str, str]) -> str:
+    """The caption of each figure under the name of its file."""
+    return "\n".join(f"**{escape(name)}**: {escape(words)}\n" for name, words in captions.items())
 
 
 def _cell(cell: Shown) -> str:

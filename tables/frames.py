@@ -106,6 +106,7 @@ def _row(index: Index, place: Coordinate, key: str, found: Paired | None, metric
         "dataset": place.dataset,
         "k": place.k,
         "augmenter": place.augmenter,
+        "cell": key,
         "value": 100 * float(values.mean()),
         "low": 100 * low,
         "high": 100 * high,
@@ -127,13 +128,14 @@ def _judged(frame: pd.DataFrame) -> pd.DataFrame:
     for _, part in frame.groupby(["dataset", "k"]):
         frame.loc[part.index, "p_holm"] = holm(part["p"].tolist())
     frame["verdict"] = [
-        _verdict(mean, p, found)
+        verdict_of(mean, p, found)
         for mean, p, found in zip(frame["difference_mean"], frame["p_holm"], frame["paired"], strict=True)
     ]
     return frame
 
 
-def _verdict(mean: float, p: float, found: object) -> str:
+def verdict_of(mean: float, p: float, found: object) -> str:
+    """What a corrected p value says; one of `VERDICTS`."""
     if found is None:
         return "reference"
     if np.isnan(p):

@@ -238,7 +238,7 @@ def fill(index: Index, spec: TableSpec, request: Request) -> Grid:
     marked = tuple(_with_marks(group, index, request) for group in groups)
     shown = [chosen[entry.settings][entry.coordinate] for group in marked for line in group for entry in line.entries]
     context = replace(
-        _context(index, shown, mixed),
+        context_of(index, shown, mixed),
         unpaired=_unpaired(index, marked, chosen),
         absent=_absent(spec, marked),
         left_out=index.left_out(shown),
@@ -396,7 +396,8 @@ def _letter(cell: Mapping[str, Any]) -> str:
     return f"{epochs}, {_HEADS[str(cell['training.head'])]}" if cell["backbone"] else epochs
 
 
-def _context(index: Index, keys: Iterable[str | None], mixed: Sequence[str]) -> Context:
+def context_of(index: Index, keys: Iterable[str | None], mixed: Sequence[str] = ()) -> Context:
+    """The conditions of some cells."""
     held = [key for key in dict.fromkeys(keys) if key is not None]
     cells = [index.cells[key] for key in held]
     training = dict.fromkeys(

@@ -219,6 +219,16 @@ def standalone(
     )
 
 
+def figures(captions: Mapping[str, str]) -> str:
+    """A figure environment for each file, with its caption."""
+    found = [
+        f"\\begin{{figure}}[htbp]\n\\centering\n\\includegraphics[width=\\linewidth]{{{name}}}\n"
+        f"\\caption{{{escape(words)}}}\n\\label{{{_label(f'fig:{name}')}}}\n\\end{{figure}}\n"
+        for name, words in captions.items()
+    ]
+    return "\n".join(found)
+
+
 def figure_caption(metric: str) -> str:
     """The caption of the label-rate figure."""
     text = FIGURE.caption.replace(MEASURE, measure(metric, "values").partition(" (")[0])

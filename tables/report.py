@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import jinja2
+import pandas as pd
 from markupsafe import Markup
 
 from bench.plan.cells import PARTS
@@ -18,14 +19,15 @@ from tables import figures
 from tables.compare import Comparison, NothingToCompare, compare, contradiction_words
 from tables.completeness import Share, shares
 from tables.explorer import Curves, as_json, payload
-from tables.frames import drawn_datasets
+from tables.formats import POOLED_HEADS, pooled_words
 from tables.grid import Grid, Request, fill, specs_for
 from tables.latex import TEMPLATES
 from tables.selection import Index, Pick, base_label, social_features
-from tables.specs import LONG_NAMES, Coordinate
-from tables.style import Style, inline_svg
+from tables.specs import LONG_NAMES, Coordinate, words_of
+from tables.statistics import FEWEST
+from tables.style import Style, drawing, inline_svg
 from tables.verdict import Verdict, verdict
-from tables.wording import KINDS, caption, notes, noun, seconds, shown
+from tables.wording import KINDS, caption, notes, noun, pooled_lines, pooled_notes, seconds, shown
 
 SCRIPTS = ("report.js", "explorer.js")
 TITLES = {
@@ -62,6 +64,7 @@ class Section:
     figures: list[Drawing]
     comparison: Comparison | None
     verdict: Verdict
+    forests: Mapping[int, Markup]  # the differences with their intervals, by label rate
 
 
 def render(
@@ -89,12 +92,13 @@ def render(
             data=Markup(as_json(payload(index.results, requests[0].metric or "accuracy", curves))),
             noun=noun(requests[0].metric),
             settings=" and ".join(requests[0].settings),
+            ran=_ran(results),
             facts=[*facts_of(results), ("verified", verified)],
             sections=[_section(index, part, name) for name, part in _variants(results, requests)],
             costs=_costs(results),
             failures=_failures(results),
             skipped=[(_skipped_words(item), str(item.get("reason", ""))) for item in results.skipped],
-            provenance=[_flatten(entry) for entry in results.provenance],
+            provenance=_side_by_side([dict(_flatten(entry)) for entry in results.provenance]),
         )
     )
 
@@ -113,6 +117,11 @@ def environment() -> jinja2.Environment:
         "caption": caption,
         "notes": notes,
         "kinds": KINDS,
+        "titles": TITLES,
+        "pooled_heads": POOLED_HEADS,
+        "pooled_lines": pooled_lines,
+        "pooled_words": pooled_words,
+        "pooled_notes": pooled_notes,
         "grid_title": grid_title,
         "contradiction_words": contradiction_words,
         "seconds": seconds,
@@ -151,7 +160,13 @@ def _section(index: Index, request: Request, name: str) -> Section:
     except NothingToCompare:
         comparison = None
     title = f"Features: {name}" if name else "Results"
-    return Section(title, anchor, grids, [d for d in drawn if d], comparison, verdict(index, request))
+    said = verdict(index, request)
+    forests = {one.k: _forest(said.frame, one.k, anchor) for one in said.maps if said.frame is not None}
+    return Section(title, anchor, grids, [d for d in drawn if d], comparison, said, forests)
+
+
+def _forest(frame: pd.DataFrame, k: int, anchor: str) -> Markup:
+    return Markup(inline_svg(figures.forest_figure(frame, k, ink=_INK), f"{anchor}-forest{k}", _INK))
 
 
 def _drawing(source: Callable[[], figures.Curves], salt: str) -> Drawing | None:
@@ -160,24 +175,31 @@ def _drawing(source: Callable[[], figures.Curves], salt: str) -> Drawing | None:
     except figures.NothingToDraw:
         return None
     rates = figures.ranking_rates(data)
+    if not data.with_lines and not rates:
+        return None
     return Drawing(
-        [(LONG_NAMES.get(d, d), _panel(data, d, f"{salt}-p{i}")) for i, d in enumerate(data.datasets)],
+        _panels(data, salt),
         [(m, _swatch(style, f"{salt}-m{i}")) for i, (m, style) in enumerate(data.styles("currentColor").items())],
         bool((data.points["trials"] < data.points["planned"]).any()),
         [_diagram(data, k, salt, k == (10 if 10 in rates else rates[-1])) for k in rates],
     )
 
 
-def _panel(data: figures.Curves, dataset: str, salt: str) -> Markup:
-    import matplotlib as mpl
+def _panels(data: figures.Curves, salt: str) -> list[tuple[str, Markup]]:
+    """A picture for each dataset with several label rates; all span as many points."""
     from matplotlib.figure import Figure
 
-    colours = {f"{part}.color": _INK for part in ("text", "xtick", "ytick")}
-    rc = {"font.size": 10, "axes.labelcolor": _INK, "axes.edgecolor": _INK, **colours}
-    with mpl.rc_context(rc):
-        figure = Figure(figsize=(4.4, 3.2), layout="constrained")
-        figures.draw_panel(figure.subplots(), data, dataset, _INK)
-        return Markup(inline_svg(figure, salt, _INK))
+    with drawing(_INK, 10):
+        drawn = [(name, Figure(figsize=(4.4, 3.2), layout="constrained")) for name in data.with_lines]
+        axes = [figure.subplots() for _, figure in drawn]
+        for (name, _), ax in zip(drawn, axes, strict=True):
+            figures.draw_panel(ax, data, name, _INK)
+        if axes:
+            figures.share_spans(axes)
+        return [
+            (LONG_NAMES.get(name, name), Markup(inline_svg(figure, f"{salt}-p{place}", _INK)))
+            for place, (name, figure) in enumerate(drawn)
+        ]
 
 
 def _swatch(style: Style, salt: str) -> Markup:
@@ -197,15 +219,19 @@ def _swatch(style: Style, salt: str) -> Markup:
 def _diagram(data: figures.Curves, k: int, anchor: str, unfolded: bool) -> dict[str, Any]:
     found = figures.rank_methods(data, k)
     assert found is not None  # ranking_rates offers no other label rate
-    drawn = figures.critical_difference_figure(found, _INK)
+    drawn = {
+        "ranks": figures.ranks_figure(found, k, ink=_INK),
+        "cd": figures.critical_difference_figure(found, k, ink=_INK),
+    }
+    svgs = {name: Markup(inline_svg(figure, f"{anchor}-{name}{k}", _INK)) for name, figure in drawn.items()}
     return {
         "k": k,
         "open": unfolded,
-        "svg": Markup(inline_svg(drawn, f"{anchor}-cd{k}", _INK)),
+        **svgs,
         "blocks": [LONG_NAMES.get(name, name) for name in found.blocks],
         "dropped": [*found.dropped_blocks, *found.dropped_methods],
         "friedman": found.p_friedman,
-        "few": len(found.blocks) < 6,
+        "few": len(found.blocks) < FEWEST,
     }
 
 
@@ -223,7 +249,7 @@ def facts_of(results: Results) -> list[tuple[str, str]]:
         ("grids", ", ".join(results.grids) or "none planned"),
         ("hours of augmentation and training", f"{spent / 3600:.1f}"),
     ]
-    found += [(f"grid {share.grid}", share.words.partition(": ")[2]) for share in _grid_shares(results)]
+    found += [(f"grid {share.grid}", share.words.partition(": ")[2]) for share in grid_shares(results)]
     for name in ("failed", "diverged", "skipped"):
         if status.get(name, 0):
             found.append((f"trials {name}", str(int(status[name]))))
@@ -232,8 +258,15 @@ def facts_of(results: Results) -> list[tuple[str, str]]:
     return found
 
 
-def _grid_shares(results: Results) -> list[Share]:
-    """How much of each whole grid exists, whether or not it was planned."""
+def _ran(results: Results) -> str:
+    """How much there is, in one line: trials of those planned, and cells of the whole of what was set out to run."""
+    (name, trials), (_, cells) = facts_of(results)[:2]
+    whole = grid_shares(results)[:1]
+    return "; ".join([f"{trials} planned {name}", whole[0].words if whole else f"{cells} cells"])
+
+
+def grid_shares(results: Results) -> list[Share]:
+    """How much of each whole grid is there, whatever was planned of it."""
     counts: dict[Coordinate, tuple[int, int]] = {}
     for key, cell in results.cells.iterrows():
         facts = {str(name): value for name, value in cell.items()}
@@ -254,8 +287,8 @@ def _costs(results: Results) -> list[dict[str, Any]]:
         found.append(
             {
                 "dataset": LONG_NAMES.get(str(dataset), str(dataset)),
-                "augmenter": augmenter,
-                "backbone": model,
+                "augmenter": "plain training" if augmenter == "none" else words_of(str(augmenter), "augmenter"),
+                "backbone": words_of(str(model), "backbone"),
                 "trials": len(part),
                 "augment": augment.mean(),
                 "train": train.mean(),
@@ -285,6 +318,13 @@ def _skipped_words(item: Mapping[str, Any]) -> str:
     if not isinstance(cell, Mapping):
         return str(cell)
     return " ".join(f"{k}={v['label'] if isinstance(v, Mapping) and 'label' in v else v}" for k, v in cell.items())
+
+
+def _side_by_side(entries: Sequence[Mapping[str, str]]) -> list[tuple[str, list[str]]]:
+    """A line for each fact with its value in each entry, or one value where all have the same."""
+    names = dict.fromkeys(name for entry in entries for name in entry)
+    lines = [(name, [entry.get(name, "") for entry in entries]) for name in names]
+    return [(name, values[:1] if len(set(values)) == 1 else values) for name, values in lines]
 
 
 def _flatten(entry: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:

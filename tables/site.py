@@ -12,7 +12,7 @@ from markupsafe import Markup
 from bench.registry import UserError
 from bench.results.frame import Results
 from bench.results.verification import NOT_VERIFIED
-from tables.explorer import COLUMNS, Curves, as_json, cell_rows, measured_words
+from tables.explorer import COLUMNS, Curves, as_json, cell_rows, measured_words, names
 from tables.grid import Request
 from tables.report import environment, facts_of, render
 from tables.selection import Index
@@ -65,6 +65,7 @@ def site(sets: Sequence[ResultSet], requests: Sequence[Request], title: str) -> 
     data = {
         "columns": ["set", *COLUMNS],
         "rows": rows,
+        "names": names([row[1:] for row in rows]),
         "pages": {one.name: one.page for one in sets},
     }
     texts[INDEX] = (

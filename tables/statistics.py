@@ -143,8 +143,11 @@ def three_way(mean: float, error: float, freedom: float, region: float = REGION)
 
 
 @cache
-def detectable_errors(folds: int) -> float:
-    """The detectable difference in standard errors: where the noncentral t has 80 % power at the 5 % level."""
+def detectable_errors(folds: float) -> float:
+    """The detectable difference in standard errors: where the noncentral t has 80 % power at 5 %.
+
+    One more than the degrees of freedom, which over several datasets are no whole number.
+    """
     freedom = folds - 1
     edge = float(stats.t.ppf(1 - ALPHA / 2, freedom))
 
@@ -167,6 +170,7 @@ class Pooled:
     worse: float  # probabilities for the mean over datasets like these
     equal: float
     better: float
+    detectable: float = math.nan  # the smallest true mean difference that is found significant four times in five
 
 
 def pooled(parts: Sequence[Paired]) -> Pooled | None:
@@ -185,7 +189,8 @@ def pooled(parts: Sequence[Paired]) -> Pooled | None:
     freedom = float(squares.sum() ** 2 / (squares**2 / freedoms).sum()) if error else math.inf
     half = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * error if error else 0.0
     p = _two_sided(mean, error, freedom) if sum(part.n for part in parts) >= FEWEST else math.nan
-    return Pooled(count, mean, mean - half, mean + half, p, *over_datasets(parts))
+    least = error * detectable_errors(freedom + 1) if error else math.nan
+    return Pooled(count, mean, mean - half, mean + half, p, *over_datasets(parts), least)
 
 
 def over_datasets(parts: Sequence[Paired], region: float = REGION) -> tuple[float, float, float]:

@@ -133,6 +133,9 @@ def save(figure: Any, folder: Path, name: str, formats: Iterable[str] = FORMATS)
     return paths
 
 
+_PAST_HUNDREDTHS = re.compile(r"(\.\d\d)\d+")  # of a point
+
+
 def inline_svg(figure: Any, salt: str, ink: str) -> str:
     """The figure as an SVG element for a page: `ink` becomes the page's own text color, light or dark."""
     import matplotlib as mpl
@@ -143,7 +146,13 @@ def inline_svg(figure: Any, salt: str, ink: str) -> str:
     text = stream.getvalue()
     text = text[text.index("<svg") :].replace(ink, "currentColor")
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    # ids of several figures on one page must be distinct
+    # a page has dozens of them: what nobody sees or refers to is left out
+    text = re.sub(r'\b(d|x|y)="[^"]*"', lambda found: _PAST_HUNDREDTHS.sub(r"\1", found[0]), text)
+    text = re.sub(r"font-family: [^;\"]*sans-serif", "font-family: sans-serif", text)
+    meant = set(re.findall(r'(?:url\(|href=")#([^")]+)', text))
+    text = re.sub(r' id="([^"]+)"', lambda found: found[0] if found[1] in meant else "", text)
+    text = re.sub(r">\s+<", "><", text)
+    # ids of several figures on one page must not meet
     names: Sequence[str] = re.findall(r'\bid="([^"]+)"', text)
     for name in sorted(set(names), key=len, reverse=True):
         text = text.replace(f'id="{name}"', f'id="{salt}-{name}"').replace(f"#{name})", f"#{salt}-{name})")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +11,22 @@ import numpy as np
 import pandas as pd
 
 from tables.conclusion import Conclusion, Finding
-from tables.frames import ALL, NothingToDraw, method_frame, methods_in_order, over_datasets_frame, panels, rates
+from tables.frames import (
+    ALL,
+    NothingToDraw,
+    method_frame,
+    methods_in_order,
+    over_datasets_frame,
+    panels,
+    rates,
+    verdict_of,
+)
 from tables.grid import Request, draws_used, reference_of
 from tables.selection import Index
 from tables.specs import Coordinate, method_name
 from tables.statistics import ALPHA, holm, summary
 from tables.style import dataset_name
-from tables.wording import signed
+from tables.wording import detectable_words, signed
 
 USUAL = ("gcn", "mean")
 MARKS = {"better": ("▲", "significantly better"), "worse": ("▼", "significantly worse")}
@@ -44,6 +53,7 @@ class HeatMap:
     rows: tuple[tuple[str, tuple[Square | None, ...]], ...]
     is_open: bool
     model: str
+    note: str  # what its differences can show
 
 
 @dataclass(frozen=True)
@@ -52,24 +62,55 @@ class Verdict:
 
     sentences: tuple[str, ...]
     maps: tuple[HeatMap, ...]
+    frame: pd.DataFrame | None = None  # what the maps were made of
 
 
 def verdict(index: Index, request: Request) -> Verdict:
     """Sentences about all cells of a section, and heat maps of the usual model, or the one that most cells have."""
     request = replace(request, settings=request.settings[:1])
     conclusion = _conclusion(index, request)
-    found = [conclusion.sentence(), *_overall_words(conclusion)]
+    found = [conclusion.answer(), conclusion.limits(), *_overall_words(conclusion)]
+    beside = _collapse_words(conclusion)
     model = _model(index, request.settings[0])
     try:
         frame = method_frame(index, request, *model)
     except NothingToDraw:
-        return Verdict(tuple(found), ())
+        return _said([*found, *beside])
+    frame = _judged_as(frame, conclusion)
     places = [k for k in rates(frame) if (frame.loc[frame["k"] == k, "paired"].notna()).any()]
     if not places:
-        return Verdict(tuple(found), ())
+        return _said([*found, *beside])
     shown = 10 if 10 in places else places[-1]
-    found += _pooled_words(over_datasets_frame(frame, shown), shown, model)
-    return Verdict(tuple(found), tuple(_map(index, request, frame, k, model, k == shown) for k in places))
+    found += [*_pooled_words(over_datasets_frame(frame, shown), shown, model), *beside]
+    return _said(found, tuple(_map(index, request, frame, k, model, k == shown) for k in places), frame)
+
+
+def _said(sentences: Sequence[str], maps: tuple[HeatMap, ...] = (), frame: pd.DataFrame | None = None) -> Verdict:
+    return Verdict(tuple(sentence for sentence in sentences if sentence), maps, frame)
+
+
+def _judged_as(frame: pd.DataFrame, conclusion: Conclusion) -> pd.DataFrame:
+    """The frame with the conclusion's corrected p values, so that sentence, map and table of cells say the same."""
+    frame = frame.copy()
+    places = zip(frame["method"], frame["dataset"], frame["k"], strict=True)
+    held = [conclusion.findings.get((method, (dataset, k))) for method, dataset, k in places]
+    frame["p_holm"] = [one.p_holm if one else np.nan for one in held]
+    frame["verdict"] = [
+        verdict_of(mean, p, found)
+        for mean, p, found in zip(frame["difference_mean"], frame["p_holm"], frame["paired"], strict=True)
+    ]
+    return frame
+
+
+def _collapse_words(conclusion: Conclusion) -> list[str]:
+    """A mean over trials that collapsed is not a mean of models."""
+    touched = [one.collapsed for one in conclusion.findings.values() if one.collapsed > 0]
+    if not touched:
+        return []
+    return [
+        f"In {len(touched)} of {len(conclusion.findings)} cells some trials put all test graphs into one class "
+        f"(up to {100 * max(touched):.0f} % of a cell's): such a mean is not a mean of working models."
+    ]
 
 
 def _model(index: Index, settings: str) -> tuple[str, str]:
@@ -186,7 +227,8 @@ def _map(index: Index, request: Request, frame: pd.DataFrame, k: int, model: tup
         rows.append((name, tuple(squares)))
     heads = [dataset_name(name, short=True) for name in datasets]
     heads += [f"All {int(over['datasets'].iloc[0])}"] if len(over) else []
-    return HeatMap(k, tuple(heads), tuple(rows), is_open, f"{model[0].upper()}, {model[1]} readout")
+    note = detectable_words(part["paired"])
+    return HeatMap(k, tuple(heads), tuple(rows), is_open, f"{model[0].upper()}, {model[1]} readout", note)
 
 
 def _square(row: Mapping[Any, Any], most: float, key: str | None) -> Square:

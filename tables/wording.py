@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import median
 
-from tables.grid import Entry, Grid, shown_percent
+from tables.grid import Context, Entry, Grid, shown_percent
 from tables.selection import OWN_SPLITS
 from tables.specs import LONG_NAMES, MEASURE
 from tables.statistics import ALPHA, FEWEST, REGION, Paired, Pooled, holm, pooled
@@ -145,15 +146,15 @@ def measure(metric: str, kind: str) -> str:
 def caption(grid: Grid, kind: str = "values") -> str:
     """The paper's caption with the unit, the spread, and the conditions under which the numbers were measured."""
     text = grid.spec.caption.replace(MEASURE, measure(grid.metric, kind))
-    sentences = [text[0].upper() + text[1:], *conditions(grid)]
+    sentences = [text[0].upper() + text[1:], *conditions(grid.context)]
     if kind != "cost" and (words := detectable_words(entry.difference for entry in grid.entries)):
         sentences.append(words)
     return " ".join(sentences)
 
 
-def conditions(grid: Grid) -> list[str]:
-    """One sentence each about trials, splits, features and training."""
-    context, found = grid.context, []
+def conditions(context: Context) -> list[str]:
+    """One sentence each for trials, splits, features and training."""
+    found = []
     if context.planned:
         low, high = context.planned[0], context.planned[-1]
         found.append(f"{low if low == high else f'{low} to {high}'} trials per cell (folds and repeats).")
@@ -206,7 +207,8 @@ def _tested(entry: Entry) -> bool:
 
 
 def pooled_notes(lines: Sequence[PooledLine]) -> list[str]:
-    """How to read a pooled table."""
+    """What a reader must know of a pooled table."""
+    sizes = detectable_sizes(line.found for line in lines)
     return [
         "Mean of the paired differences to plain training over the datasets that every row has, each counting the "
         "same, in percentage points, with its 95 % interval (Student's t over the means of the folds, Welch and "
@@ -214,17 +216,29 @@ def pooled_notes(lines: Sequence[PooledLine]) -> list[str]:
         "about these datasets.",
         f"Worse / equal / better: probabilities in percent for the mean over datasets like these, with a region of "
         f"{100 * REGION:g} point; effects may differ between datasets.",
+        *([detectable_sentence(sizes)] if sizes else []),
     ]
 
 
 def detectable_words(differences: Iterable[Paired | None]) -> str:
-    """Which differences a table can detect; empty if unknown."""
-    sizes = sorted(d.detectable for d in differences if d is not None and not math.isnan(d.p))
-    if not sizes:
-        return ""
-    low, high = (f"{100 * sizes[place]:.1f}" for place in (0, -1))
-    span = low if low == high else f"{low} to {high}"
-    return f"A difference to plain training is found 4 times in 5 if it is at least {span} points."
+    """What a table of these differences can find at all; empty where nothing is known of it."""
+    sizes = detectable_sizes(d for d in differences if d is not None)
+    return detectable_sentence(sizes) if sizes else ""
+
+
+def detectable_sizes(differences: Iterable[Paired | Pooled]) -> list[float]:
+    """The detectable differences of those that were tested, in points, the smallest first.
+
+    Where both sides are constant, as collapsed models are, there is no spread to detect anything against.
+    """
+    return sorted(100 * d.detectable for d in differences if not math.isnan(d.p) and d.detectable > 0)
+
+
+def detectable_sentence(sizes: Sequence[float]) -> str:
+    """How large a difference has to be, with the range over the cells where they differ."""
+    middle, low, high = (f"{size:.1f}" for size in (median(sizes), sizes[0], sizes[-1]))
+    span = "" if low == high else f" (median; {low} to {high}, depending on the place)"
+    return f"A single test finds a difference to plain training 4 times in 5 if it is at least {middle} points{span}."
 
 
 def _split_words(names: tuple[str, ...]) -> str:

@@ -182,7 +182,8 @@ def verdict(plan: Plan, state: LedgerState, wanted: Precision) -> str:
         return f"every difference to plain training is known to ±{wanted.points:g} points"
     label, half = max(wide.items(), key=lambda item: item[1])
     width = "has no interval" if math.isinf(half) else f"is at ±{half:.1f}"
+    many = "the column is" if len(halves) == 1 else f"{len(wide)} of {len(halves)} columns are"
     return (
-        f"{len(wide)} of {len(halves)} columns are less precise than ±{wanted.points:g} points after "
+        f"{many} less precise than ±{wanted.points:g} points after "
         f"{wanted.most} label draws per fold; {label} {width}; raise --max-repeats to go on"
     )

@@ -238,6 +238,40 @@ class Plots:
 
         With several label rates, shows ten if available, otherwise the largest, unless `k` is given.
         """
+        from tables.figures import forest_figure
+
+        return Picture(forest_figure(*self._at(k, datasets, backbone, readout, options)))
+
+    def heat_map(
+        self,
+        k: int | None = None,
+        datasets: Sequence[str] = (),
+        backbone: str = "gcn",
+        readout: str = "mean",
+        **options: Unpack[Selection],
+    ) -> Picture:
+        """The same differences as a map of methods by datasets."""
+        from tables.figures import heat_map_figure
+
+        return Picture(heat_map_figure(*self._at(k, datasets, backbone, readout, options)))
+
+    def cost(
+        self,
+        k: int | None = None,
+        datasets: Sequence[str] = (),
+        backbone: str = "gcn",
+        readout: str = "mean",
+        **options: Unpack[Selection],
+    ) -> Picture:
+        """Each method's accuracy against its seconds per trial, a panel per dataset."""
+        from tables.figures import cost_figure
+
+        return Picture(cost_figure(*self._at(k, datasets, backbone, readout, options)))
+
+    def _at(
+        self, k: int | None, datasets: Sequence[str], backbone: str, readout: str, options: Selection
+    ) -> tuple[pd.DataFrame, int]:
+        """Every method of one model, and the label rate to draw."""
         from tables import figures
         from tables.frames import rates
         from tables.selection import Index
@@ -248,5 +282,4 @@ class Plots:
         there = rates(frame)
         if k is not None and k not in there:
             raise UserError(f"no finished trial has k={k}; there are: {', '.join(map(str, there))}")
-        usual = 10 if 10 in there else there[-1]
-        return Picture(figures.forest_figure(frame, usual if k is None else k))
+        return frame, k if k is not None else 10 if 10 in there else there[-1]

@@ -9,6 +9,7 @@ from tables.figures.label_rates import (
     draw_panel,
     label_rate_figure,
     learner_curves,
+    share_spans,
 )
 from tables.figures.paper import dumbbell_figure, paper_frame
 from tables.figures.ranks import critical_difference_figure, rank_methods, ranking_rates, ranks_figure
@@ -32,4 +33,5 @@ __all__ = [
     "rank_methods",
     "ranking_rates",
     "ranks_figure",
+    "share_spans",
 ]

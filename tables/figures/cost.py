@@ -10,6 +10,8 @@ import pandas as pd
 from tables.frames import NothingToDraw, methods_in_order, panels
 from tables.style import INK, PAPER_GREY, TEXT, dataset_name, drawing, method_styles, plain_text, tidy_axes
 
+_LEVEL = (0, (4, 2))
+
 
 def cost_figure(frame: pd.DataFrame, k: int, width: float = TEXT, ink: str = INK) -> Any:
     """Accuracy with its 95 % interval against seconds per trial, one panel per dataset; the line is plain training."""
@@ -37,17 +39,18 @@ def cost_figure(frame: pd.DataFrame, k: int, width: float = TEXT, ink: str = INK
                 ax.plot([row.seconds], [row.value], marker=style.marker, color=style.colour, markersize=5)
             plain = held[held["augmenter"] == "none"]
             if len(plain):
-                ax.axhline(float(plain["value"].iloc[0]), color=PAPER_GREY, linewidth=0.8, linestyle=(0, (4, 2)))
+                ax.axhline(float(plain["value"].iloc[0]), color=PAPER_GREY, linewidth=0.8, linestyle=_LEVEL)
             _seconds_axis(ax, held["seconds"])
             ax.set_title(dataset_name(names[place]))
             tidy_axes(ax)
-        figure.supxlabel("seconds per trial, augmentation and training", fontsize=8.5, color=ink)
-        figure.supylabel("accuracy (%)", fontsize=8.5, color=ink)
+        figure.supxlabel(f"seconds per trial at k = {k}, augmentation and training", fontsize=8.5, color=ink)
+        figure.supylabel("accuracy (%), with 95 % intervals", fontsize=8.5, color=ink)
         keys = [
             Line2D([], [], color=s.colour, marker=s.marker, linestyle="none", label=plain_text(m))
             for m, s in styles.items()
         ]
-        figure.legend(handles=keys, loc="outside upper center", ncols=4 if width >= 5 else 3)
+        keys.append(Line2D([], [], color=PAPER_GREY, linewidth=0.8, linestyle=_LEVEL, label="level of plain training"))
+        figure.legend(handles=keys, loc="outside upper center", ncols=5 if width >= 5 else 3)
     return figure
 
 

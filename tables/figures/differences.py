@@ -26,7 +26,14 @@ from tables.style import (
 from tables.wording import signed
 
 COLOURS = {"better": BETTER, "worse": WORSE, "open": OPEN, "untested": OPEN}
-WORDS = {"better": "better", "worse": "worse", "open": "not significant", "untested": "too few pairs for a test"}
+WORDS = {
+    "better": "significantly better",
+    "worse": "significantly worse",
+    "open": "not significant",
+    "untested": "too few pairs for a test",
+}
+
+_STRIP = 0.22  # how dark the region of practically no difference is
 
 
 def forest_figure(frame: pd.DataFrame, k: int, width: float = TEXT, ink: str = INK) -> Any:
@@ -36,6 +43,7 @@ def forest_figure(frame: pd.DataFrame, k: int, width: float = TEXT, ink: str = I
     within the panel. In a column-wide figure, panels are stacked vertically.
     """
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
     part = frame[(frame["k"] == k) & frame["paired"].notna()]
     if part.empty:
@@ -59,10 +67,16 @@ def forest_figure(frame: pd.DataFrame, k: int, width: float = TEXT, ink: str = I
         _limits(axes.flat[0], both)
         axes.flat[0].set_yticks(range(len(methods)), [plain_text(name) for name in methods])
         axes.flat[0].set_ylim(len(methods) - 0.4, -0.6)
-        figure.supxlabel("difference to plain training (percentage points)", fontsize=8.5, color=ink)
-        verdicts = [name for name in WORDS if name in set(both["verdict"])]
-        figure.legend(handles=[_key(name, ink) for name in verdicts], loc="outside upper center", ncols=len(verdicts))
+        figure.supxlabel(_axis_words(k), fontsize=8.5 if width >= 5 else 7.5, color=ink)
+        handles = [_key(name) for name in WORDS if name in set(both["verdict"])]
+        handles.append(Patch(color=PAPER_GREY, alpha=_STRIP, linewidth=0, label="within one point"))
+        shape = {"ncols": 2, "handlelength": 1.4, "columnspacing": 1.0} if width < 5 else {"ncols": len(handles)}
+        figure.legend(handles=handles, loc="outside upper center", **shape)
     return figure
+
+
+def _axis_words(k: int) -> str:
+    return f"difference to plain training at k = {k} (percentage points)"
 
 
 def _title(name: str, over: pd.DataFrame) -> str:
@@ -70,7 +84,7 @@ def _title(name: str, over: pd.DataFrame) -> str:
 
 
 def _forest(ax: Any, held: pd.DataFrame, title: str, ink: str) -> None:
-    ax.axvspan(-100 * REGION, 100 * REGION, color=PAPER_GREY, alpha=0.18, linewidth=0)
+    ax.axvspan(-100 * REGION, 100 * REGION, color=PAPER_GREY, alpha=_STRIP, linewidth=0)
     ax.axvline(0, color=ink, linewidth=0.7)
     for place, row in enumerate(held.itertuples()):
         if not isinstance(row.verdict, str):
@@ -85,13 +99,16 @@ def _forest(ax: Any, held: pd.DataFrame, title: str, ink: str) -> None:
 
 
 def _limits(ax: Any, frame: pd.DataFrame) -> None:
-    """Equal limits on both sides, so that all panels and figures have the same scale."""
+    """The same points on both sides, so that panels and figures are read alike."""
+    from matplotlib.ticker import MaxNLocator
+
     ends = frame[["difference_low", "difference_high", "difference_mean"]].abs().to_numpy()
     most = max(2.0, float(np.nanmax(ends))) * 1.05
     ax.set_xlim(-most, most)
+    ax.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 5, 10]))
 
 
-def _key(verdict: str, ink: str) -> Any:
+def _key(verdict: str) -> Any:
     from matplotlib.lines import Line2D
 
     colour, sure = COLOURS[verdict], verdict in ("better", "worse")
@@ -115,7 +132,7 @@ def heat_map_figure(frame: pd.DataFrame, k: int, width: float = TEXT, ink: str =
     verdicts = both.pivot(index="method", columns="dataset", values="verdict").reindex(methods)[datasets]
     small = width < 5
     with drawing(ink, 7 if small else 8.5):
-        figure = Figure(figsize=(width, 0.21 * len(methods) + 0.75), layout="constrained")
+        figure = Figure(figsize=(width, 0.21 * len(methods) + (0.85 if small else 0.75)), layout="constrained")
         ax = figure.subplots()
         most = max(2.0, float(np.nanmax(values.abs().to_numpy())))
         numbers = values.to_numpy(dtype=float)
@@ -125,7 +142,7 @@ def heat_map_figure(frame: pd.DataFrame, k: int, width: float = TEXT, ink: str =
                 value = float(numbers[row, column])
                 dark = abs(value) > 0.72 * most
                 star = "*" if verdicts.loc[method, dataset] in ("better", "worse") else ""
-                words = "" if np.isnan(value) else f"{signed(value / 100)}{star}"
+                words = "" if np.isnan(value) else f"{signed(value / 100)}{star}".replace("-", "\u2212")
                 ax.text(
                     column + 0.5,
                     row + 0.5,
@@ -149,5 +166,6 @@ def heat_map_figure(frame: pd.DataFrame, k: int, width: float = TEXT, ink: str =
             bar = figure.colorbar(drawn, ax=ax, pad=0.02, aspect=12)
             bar.outline.set_visible(False)
             bar.set_label("points")
-        figure.supxlabel(f"difference to plain training, k = {k}; *: significant (Holm)", fontsize=6.5, color=ink)
+        below = [_axis_words(k), "*: significant (Holm's correction)"]
+        figure.supxlabel(("\n" if small else "; ").join(below), fontsize=7.5 if small else 8.5, color=ink)
     return figure

@@ -27,6 +27,8 @@ from tables.style import (
 )
 from tables.wording import noun
 
+_BAND = 0.25  # how dark the interval of plain training is
+
 
 @dataclass(frozen=True)
 class Curves:
@@ -80,7 +82,7 @@ def draw_panel(ax: Any, data: Curves, dataset: str, ink: str = INK) -> None:
             continue
         style = styles[method]
         if line["is_reference"].all():
-            ax.fill_between(line["k"], line["low"], line["high"], color=PAPER_GREY, alpha=0.25, linewidth=0)
+            ax.fill_between(line["k"], line["low"], line["high"], color=PAPER_GREY, alpha=_BAND, linewidth=0)
         (drawn,) = ax.plot(line["k"], line["value"], color=style.colour, linewidth=1.3, zorder=3)
         drawn.set_dashes(style.dashes or (None, None))
         for whole, face in ((True, style.colour), (False, "white")):
@@ -120,6 +122,7 @@ def _rate_axis(ax: Any, rates: pd.Series[int], most: int = 6) -> None:
 def label_rate_figure(data: Curves, width: float = TEXT) -> Any:
     """All panels with one legend above them; all panels span the same range, so that slopes are comparable."""
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
     names = data.with_lines
     if not names:
@@ -136,18 +139,18 @@ def label_rate_figure(data: Curves, width: float = TEXT) -> Any:
                 ax.set_xlabel("labeled graphs per class" if place + wide >= len(names) else "")
             else:
                 ax.set_axis_off()
-        _share_spans(list(axes.flat)[: len(names)])
+        share_spans(list(axes.flat)[: len(names)])
         handles = method_keys(data.styles())
+        if data.points["is_reference"].any():
+            handles.append(Patch(color=PAPER_GREY, alpha=_BAND, linewidth=0, label="95 % interval of plain training"))
         figure.legend(handles=handles, loc="outside upper center", ncols=4 if wide > 1 else 2, handlelength=3.5)
-        words = ["grey band: 95 % interval of plain training"]
         if (data.points["trials"] < data.points["planned"]).any():
-            words.append("hollow marker: fewer trials than planned")
-        figure.supxlabel("; ".join(words), fontsize=7)
+            figure.supxlabel("hollow marker: fewer trials than planned", fontsize=7)
     return figure
 
 
-def _share_spans(axes: Sequence[Any]) -> None:
-    """Panels may start at different heights, but have the same scale."""
+def share_spans(axes: Sequence[Any]) -> None:
+    """Panels may start at different heights, but one centimetre is as many points in all of them."""
     span = max(top - bottom for bottom, top in (ax.get_ylim() for ax in axes))
     for ax in axes:
         middle = sum(ax.get_ylim()) / 2
@@ -195,6 +198,6 @@ def difference_curves_figure(data: Curves, width: float = TEXT, ink: str = INK) 
             axes[row][0].set_ylabel(plain_text(method), color=ink)
         ends = np.nanmax(part[["difference_low", "difference_high"]].abs().to_numpy())
         axes[0][0].set_ylim(-1.05 * ends, 1.05 * ends)
-        words = ["labeled graphs per class", "difference to plain training in points, with 95 % bands"]
+        words = ["labeled graphs per class", "difference to plain training (percentage points), with 95 % bands"]
         figure.supxlabel(("\n" if width < 5 else "; ").join(words), fontsize=7.5, color=ink)
     return figure

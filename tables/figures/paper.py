@@ -59,7 +59,8 @@ def dumbbell_figure(frame: pd.DataFrame, table: str, width: float = TEXT, ink: s
             tidy_axes(ax, "x")
         axes.flat[0].set_yticks(range(len(rows)), [plain_text(name) for name in rows])
         axes.flat[0].set_ylim(len(rows) - 0.4, -0.6)
-        figure.supxlabel("accuracy (%)", fontsize=8.5, color=ink)
+        rate = f" at k = {columns[0][1]}" if one_rate else ""
+        figure.supxlabel(f"accuracy{rate} (%), with 95 % intervals", fontsize=8.5, color=ink)
         keys = [
             Line2D([], [], color=OURS, marker="o", markersize=5, label="ours"),
             Line2D([], [], color=THEIRS, marker="D", markerfacecolor="white", markersize=4.5, label="the paper's"),

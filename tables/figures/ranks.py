@@ -21,13 +21,13 @@ def ranking_rates(data: Curves) -> list[int]:
     return [int(k) for k in sorted(data.points["k"].unique()) if rank_methods(data, int(k)) is not None]
 
 
-def ranks_figure(found: Ranking, width: float = TEXT, ink: str = INK) -> Any:
-    """Mean ranks with bootstrap intervals over datasets, the best on top; filled markers are tied for the top."""
+def ranks_figure(found: Ranking, k: int, width: float = TEXT, ink: str = INK) -> Any:
+    """Mean ranks with bootstrap intervals over datasets, the best on top; filled: tied for the top."""
     from matplotlib.figure import Figure
 
     names = list(found.mean_ranks.index)
     with drawing(ink):
-        figure = Figure(figsize=(min(width, 4.6), 0.22 * len(names) + 0.85), layout="constrained")
+        figure = Figure(figsize=(min(width, 4.6), 0.22 * len(names) + 0.95), layout="constrained")
         ax = figure.subplots()
         for place, name in enumerate(names):
             top = name in found.top and len(found.blocks) >= FEWEST
@@ -39,10 +39,14 @@ def ranks_figure(found: Ranking, width: float = TEXT, ink: str = INK) -> Any:
         ax.set_yticks(range(len(names)), [plain_text(str(name)) for name in names])
         ax.set_ylim(len(names) - 0.4, -0.6)
         ax.set_xlim(0.7, len(names) + 0.3)
-        ax.set_xlabel(f"mean rank over {len(found.blocks)} datasets (1 is best)")
-        ax.set_title(top_words(found), fontsize=7.5)
+        figure.supxlabel(_rank_words(found, k), fontsize=8.5, color=ink)
+        figure.suptitle(top_words(found), fontsize=7.5, color=ink)  # the axes are too narrow for it
         tidy_axes(ax, "x")
     return figure
+
+
+def _rank_words(found: Ranking, k: int) -> str:
+    return f"mean rank over {len(found.blocks)} datasets at k = {k} (1 is best)"
 
 
 def top_words(found: Ranking) -> str:
@@ -54,25 +58,25 @@ def top_words(found: Ranking) -> str:
     return f"{len(found.top)} of {len(found.mean_ranks)} methods tied for the top (filled)"
 
 
-def critical_difference_figure(found: Ranking, ink: str = INK) -> Any:
-    """Mean ranks on a line, the best on the left; bars join methods that Nemenyi's test cannot distinguish."""
-    import matplotlib as mpl
+def critical_difference_figure(found: Ranking, k: int, width: float = TEXT, ink: str = INK) -> Any:
+    """Mean ranks on a line, the best at the left; a bar joins methods that Nemenyi's test cannot tell apart."""
     from matplotlib.figure import Figure
     from scikit_posthocs import critical_difference_diagram
 
     safe = {name: plain_text(name) for name in found.mean_ranks.index}
-    with mpl.rc_context({"font.size": 9, "text.color": ink, "xtick.color": ink, "axes.edgecolor": ink}):
-        figure = Figure(figsize=(6.4, 1.5 + 0.19 * len(safe)), layout="constrained")
+    small = width < 5
+    with drawing(ink, 6.8 if small else 8.5):
+        figure = Figure(figsize=(min(width, 6.4), 1.2 + (0.15 if small else 0.19) * len(safe)), layout="constrained")
         ax = figure.subplots()
         drawn = critical_difference_diagram(
             found.mean_ranks.rename(safe),
             found.p_pairs.rename(index=safe, columns=safe),
             ax=ax,
-            label_fmt_left="{label} ({rank:.2f})",
-            label_fmt_right="({rank:.2f}) {label}",
+            label_fmt_left="{label} ({rank:.2f}) ",
+            label_fmt_right=" ({rank:.2f}) {label}",
             color_palette={name: ink for name in safe.values()},
-            elbow_props={"linewidth": 1.1},
-            marker_props={"s": 16},
+            elbow_props={"linewidth": 1.0},
+            marker_props={"s": 10 if small else 16},
             crossbar_props={"color": ink, "linewidth": 3, "alpha": 0.6},
             text_h_margin=0.25,
         )
@@ -80,6 +84,6 @@ def critical_difference_figure(found: Ranking, ink: str = INK) -> Any:
             line.set_xdata(sorted(line.get_xdata()))  # points come from a set, whose order depends on the process
         ax.set_xlim(0.4, len(safe) + 0.6)
         ax.set_xticks(range(1, len(safe) + 1))
-        words = f"mean rank over {len(found.blocks)} datasets (1 is best), CD = {found.critical_difference:.2f}"
-        ax.set_title(words, fontsize=9, color=ink, pad=14)
+        words = f"{_rank_words(found, k)}; CD = {found.critical_difference:.2f}"
+        ax.set_title(words, color=ink, pad=14)
     return figure

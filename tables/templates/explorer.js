@@ -14,9 +14,10 @@
   };
   const points = (value, digits = 1) => value === null ? "" : value.toFixed(digits).replace("-", "−");
   const signed = (value) => value === null ? "" : (value > 0 && points(value) !== "0.0" ? "+" : "") + points(value).replace(/^−(0\.0)$/, "$1");
+  const named = (dataset) => (Object.hasOwn(data.names, dataset) ? data.names[dataset] : dataset);
   const FIRST = 100;
   const COLUMNS = [
-    ["dataset", "Dataset"], ["k", "k"], ["method", "Method"],
+    ["dataset", "Dataset", (row) => named(row.dataset)], ["k", "k"], ["method", "Method"],
     ["mean", "Mean (std)", (row) => row.n ? `${points(row.mean)}${row.std === null ? "" : ` (${points(row.std)})`}` : "–"],
     ["difference", "Difference", (row) => signed(row.difference)],
     ["low", "95 % interval", (row) => row.low === null ? "" : `${signed(row.low)} to ${signed(row.high)}`],
@@ -29,7 +30,7 @@
   ];
   const FILTERS = [
     ["set", "Result set"], ["dataset", "Dataset"], ["k", "k"], ["method", "Method"], ["model", "Model"],
-    ["features", "Features"], ["preset", "Training"], ["settings", "Settings"],
+    ["readout", "Readout"], ["features", "Features"], ["splits", "Splits"], ["preset", "Training"], ["settings", "Settings"],
   ];
   const dialog = document.getElementById("cell"), form = document.getElementById("filters");
   const count = document.getElementById("count"), more = document.getElementById("more");
@@ -41,7 +42,7 @@
     rows = data.rows.map((values, place) => {
       const row = Object.fromEntries(data.columns.map((name, column) => [name, values[column]]));
       row.place = place;
-      row.words = values.slice(1).filter((value) => typeof value === "string").join(" ").toLowerCase();
+      row.words = [...values.slice(1), named(row.dataset)].filter((value) => typeof value === "string").join(" ").toLowerCase();
       return row;
     });
     if (data.columns.includes("set")) COLUMNS.unshift(["set", "Result set"]);
@@ -57,7 +58,7 @@
       if (values.length < 2) continue;
       values.sort((a, b) => typeof a === "number" ? a - b : String(a).localeCompare(String(b)));
       const choice = make("select", {name, change: () => filter({[name]: choice.value})}, make("option", {value: ""}, "all"));
-      choice.append(...values.map((value) => make("option", {value}, String(value))));
+      choice.append(...values.map((value) => make("option", {value}, name === "dataset" ? named(value) : String(value))));
       form.append(make("label", {}, words, choice));
     }
     form.append(make("button", {type: "reset"}, "Clear"));
@@ -146,7 +147,7 @@
     draw();
   }
 
-  const named = (heads, lines) => make("div", {class: "scroll", tabindex: "0"}, make("table", {class: "words"},
+  const listed = (heads, lines) => make("div", {class: "scroll", tabindex: "0"}, make("table", {class: "words"},
     make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", {scope: "col"}, head)))),
     make("tbody", {}, ...lines.map((cells) => make("tr", {}, ...cells.map((cell) => make("td", {}, cell === null ? "" : String(cell))))))));
 
@@ -154,7 +155,7 @@
     if (!row || !dialog || !data.details) return;
     opened = row;
     const detail = data.details[row.place], word = (number) => data.words[number];
-    const title = `${row.method} on ${row.dataset}, k = ${row.k}`;
+    const title = `${row.method} on ${named(row.dataset)}, k = ${row.k}`;
     const step = (by, words, label) => make("button", {type: "button", "aria-label": label, click: () => move(by)}, words);
     const bar = make("div", {class: "bar"}, make("h2", {id: "cell-title", tabindex: "-1"}, title),
       step(-1, "←", "Previous cell"), step(1, "→", "Next cell"),
@@ -167,11 +168,11 @@
     const parts = [bar, make("p", {}, sentence.join("; ") + ".")];
     if (detail.curve.length > 1) parts.push(make("h3", {}, "Training loss"), curve(detail.curve));
     if (detail.made.length) {
-      parts.push(make("h3", {}, "Generated graphs"), named(["Figure", "Mean", "Lowest", "Highest", "Trials"],
+      parts.push(make("h3", {}, "Generated graphs"), listed(["Figure", "Mean", "Lowest", "Highest", "Trials"],
         detail.made.map(([name, ...numbers]) => [name.replaceAll("_", " "), ...numbers])));
     }
     parts.push(make("h3", {}, "Trials"), trials(detail.trials, word));
-    parts.push(make("h3", {}, "Settings"), named(["Setting", "Value"], detail.facts.map(([name, value]) => [word(name), word(value)])));
+    parts.push(make("h3", {}, "Settings"), listed(["Setting", "Value"], detail.facts.map(([name, value]) => [word(name), word(value)])));
     parts.push(make("h3", {}, "Measured with"), make("ul", {}, ...detail.measured.map((one) => make("li", {}, one))));
     parts.push(make("p", {class: "caption"}, `Cell ${row.key}`));
     dialog.replaceChildren(...parts);
@@ -192,7 +193,7 @@
     const names = Object.keys(columns);
     const heads = names.map((name) => ({fold: "fold", repeat: "label draw"})[name] ?? name.replace(/^#/, "").replaceAll("_", " "));
     const text = (name, value) => value === null ? "" : name.startsWith("#") ? word(value) : value === true ? "yes" : value === false ? "no" : name.endsWith("(%)") ? value.toFixed(2) : value;
-    return named(heads, columns.fold.map((_, place) => names.map((name) => text(name, columns[name][place]))));
+    return listed(heads, columns.fold.map((_, place) => names.map((name) => text(name, columns[name][place]))));
   }
 
   function curve(points) {
@@ -202,7 +203,7 @@
       if (text !== undefined) element.textContent = text;
       return element;
     };
-    const [wide, high, left, bottom] = [420, 200, 40, 32];
+    const [wide, high, left, bottom] = [420, 204, 40, 36];
     const last = points.at(-1)[0], most = Math.max(...points.map((point) => point[3])) || 1;
     const log = points[0][0] > 0 && last > 20;
     const along = (epoch) => log ? Math.log(epoch / points[0][0]) / Math.log(last / points[0][0]) : (epoch - points[0][0]) / (last - points[0][0]);
@@ -215,8 +216,8 @@
     svg.append(draw("line", {x1: left, y1: y(0), x2: wide - 12, y2: y(0), class: "axis"}), draw("line", {x1: left, y1: 10, x2: left, y2: y(0), class: "axis"}));
     for (const part of [0, 0.5, 1]) svg.append(draw("text", {x: left - 6, y: y(part * most) + 4, "text-anchor": "end"}, String(Number((part * most).toPrecision(2)))));
     const ticks = log ? [1, 10, 100, 1000, 10000].filter((tick) => tick >= points[0][0] && tick < last * 0.8).concat(last) : [points[0][0], last];
-    for (const tick of ticks) svg.append(draw("text", {x: x(tick), y: high - 14, "text-anchor": tick === last ? "end" : "middle"}, String(tick)));
-    svg.append(draw("text", {x: (left + wide) / 2, y: high - 2, "text-anchor": "middle"}, log ? "epoch (log scale)" : "epoch"));
+    for (const tick of ticks) svg.append(draw("text", {x: x(tick), y: high - 18, "text-anchor": tick === last ? "end" : "middle"}, String(tick)));
+    svg.append(draw("text", {x: (left + wide) / 2, y: high - 5, "text-anchor": "middle"}, log ? "epoch (log scale)" : "epoch"));
     return make("figure", {}, svg, make("figcaption", {class: "caption"}, "Line: mean over the trials; band: lowest to highest."));
   }
 

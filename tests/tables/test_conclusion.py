@@ -52,7 +52,7 @@ def test_a_significant_gain_is_bold_and_said(fake: ModuleType) -> None:
     assert gain.difference is not None and gain.difference.p == pytest.approx(stats.ttest_1samp(means, 0).pvalue)
     assert gain.sign == "+" and found.findings["dropnode", at].sign == ""
     assert found.sentence().startswith(
-        "1 of 2 differences to plain training is significant: dropedge on Proteins at k = 10"
+        "Significantly better than plain training in 1 of 2 comparisons: dropedge on Proteins at k = 10 (+10.0). "
     )
     text = printed(found, 10)
     bold = [line for line in text.splitlines() if "\x1b[1m60" in line]
@@ -62,12 +62,36 @@ def test_a_significant_gain_is_bold_and_said(fake: ModuleType) -> None:
 
 def test_a_higher_mean_alone_is_not_bold(fake: ModuleType) -> None:
     found = concluded(fake, lambda p, f, r: 0.5 + 0.03 * ((f + len(p.augmenter)) % 3))
-    assert found.sentence().startswith("None of 2 differences to plain training is significant. A difference of ")
+    assert found.answer() == "No method differs significantly from plain training in any of 2 comparisons."
+    assert found.limits().startswith(
+        "A single test finds a difference to plain training 4 times in 5 if it is at least "
+    )
+    assert found.limits().endswith("Smaller ones can be neither claimed nor ruled out.")
     assert "\x1b[1m5" not in printed(found, 10)
 
 
 def test_equal_methods_are_said_to_be_equal(fake: ModuleType) -> None:
-    assert "2 are practically none" in concluded(fake, lambda p, f, r: 0.5 + f / 100).sentence()
+    found = concluded(fake, lambda p, f, r: 0.5 + f / 100)
+    assert found.limits() == "In 2 of them the difference is practically none (within one point, 95 % sure)."
+
+
+def test_a_loss_is_no_gain_and_a_single_comparison_is_no_method_of_many(fake: ModuleType) -> None:
+    lost = concluded(fake, lambda p, f, r: 1 - level(p, f, r))
+    assert lost.answer() == (
+        "No method is significantly better than plain training in any of 2 comparisons; significantly worse: dropedge "
+        "on Proteins at k = 10 (-10.0)."
+    )
+    alone = concluded(fake, lambda p, f, r: 1 - level(p, f, r), names=("none", "dropedge"))
+    assert alone.answer().startswith("The only method is not significantly better than plain training; significantly")
+    gain = concluded(fake, level, names=("none", "dropedge"))
+    assert gain.answer() == "Significantly better than plain training: dropedge on Proteins at k = 10 (+10.0)."
+    nothing = concluded(fake, lambda p, f, r: 0.5 + 0.03 * ((f + len(p.augmenter)) % 3), names=("none", "dropedge"))
+    assert nothing.answer() == "The one comparison with plain training shows no significant difference."
+
+
+def test_plain_training_alone_asks_for_a_method(fake: ModuleType) -> None:
+    found = concluded(fake, level, names=("none",))
+    assert found.sentence().startswith("There is nothing to compare: only plain training was run")
 
 
 def test_few_pairs_can_show_nothing(fake: ModuleType) -> None:

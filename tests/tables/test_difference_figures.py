@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from tables import figures, style
 from tables.compare import compare
 from tables.frames import method_frame, over_datasets_frame
 from tables.grid import Request
+from tables.publishing import all_figures
 from tables.selection import Index
 from tables.specs import METHODS, Column, Coordinate
 
@@ -86,7 +88,7 @@ def test_a_forest_has_a_panel_per_dataset_and_shapes_for_verdicts(frame: pd.Data
 def test_a_heat_map_prints_every_difference(frame: pd.DataFrame) -> None:
     texts = {text.get_text() for text in figures.heat_map_figure(frame, 10).axes[0].texts}
     part = frame[frame["verdict"].isin(["better", "worse"])]
-    assert {f"{mean:+.1f}*" for mean in part["difference_mean"]} <= texts
+    assert {f"{mean:+.1f}*".replace("-", "\u2212") for mean in part["difference_mean"]} <= texts
 
 
 def test_nothing_to_compare_with_is_no_forest(frame: pd.DataFrame) -> None:
@@ -107,16 +109,46 @@ def test_the_dumbbell_joins_ours_and_the_papers(index: Index) -> None:
     assert {(row.paper, row.ours) for row in frame.itertuples()} <= ends
 
 
+def _inside(figure: Any) -> bool:
+    """Whether every title, label, number and legend that shows lies within the figure."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.text import Text
+
+    FigureCanvasAgg(figure).draw()
+    ticks = {label for ax in figure.axes for axis in (ax.xaxis, ax.yaxis) for label in axis.findobj(Text)}
+    words = [one for one in figure.findobj(Text) if one not in ticks and one.get_visible() and one.get_text().strip()]
+    drawn = [one.get_window_extent() for one in words]
+    wide, high = figure.bbox.max
+    return all(one.x0 > -1 and one.y0 > -1 and one.x1 < wide + 1 and one.y1 < high + 1 for one in drawn)
+
+
+def test_captions_say_what_is_absent_and_what_can_be_found(index: Index) -> None:
+    drawn = {one.name: one.caption for one in all_figures(index, Request(), ("gcn", "mean"), (), style.TEXT)}
+    assert {"differences-k10", "heat-map-k10", "cost-k10", "ranks-k10", "paper-10labelrate"} <= set(drawn)
+    assert "main_exp" not in drawn, "one label rate makes no line"
+    for name in ("differences-k10", "heat-map-k10", "cost-k10", "ranks-k10", "critical-difference-k10"):
+        assert "Not run: D&D, IMDB-Multi, Reddit-5K." in drawn[name] and "30 trials per cell" in drawn[name]
+        assert "4 times in 5 if it is at least" in drawn[name]
+    chosen = all_figures(index, Request(), ("gcn", "mean"), ("NCI1",), style.TEXT)
+    assert "Not run" not in next(chosen).caption, "what was not asked for is not missing"
+
+
 def test_every_figure_is_written_at_both_widths(frame: pd.DataFrame, index: Index, tmp_path: Path) -> None:
     paper = figures.paper_frame(compare(index, Request()))
+    ranks = figures.rank_methods(figures.curves(index, Request()), 10)
+    assert ranks is not None
     for name, width in style.WIDTHS.items():
         drawn = {
             "forest": figures.forest_figure(frame, 10, width),
             "heat": figures.heat_map_figure(frame, 10, width),
             "cost": figures.cost_figure(frame, 10, width),
             "paper": figures.dumbbell_figure(paper, "10labelrate", width),
+            "nemenyi": figures.critical_difference_figure(ranks, 10, width),
         }
+        ranked = figures.ranks_figure(ranks, 10, width)
+        assert _inside(ranked), "no title or label is cut off"
         for stem, figure in drawn.items():
-            assert figure.get_size_inches()[0] == pytest.approx(width)
+            assert figure.get_size_inches()[0] == pytest.approx(min(width, 6.4) if stem == "nemenyi" else width)
+            assert _inside(figure), f"something of {stem} is cut off at {width} inches"
             (path,) = style.save(figure, tmp_path / name, stem, ["svg"])
             assert path.stat().st_size > 5000

@@ -89,7 +89,7 @@ def test_ranks_over_datasets_and_their_diagram(index: Index, tmp_path: Path) -> 
     table = data.points.query("k == 10").pivot(index="dataset", columns="method", values="value")
     by_hand = {m: sum((row > row[m]).sum() + 1 for _, row in table.iterrows()) / 6 for m in table.columns}
     assert found.mean_ranks.to_dict() == pytest.approx(by_hand)
-    (path,) = style.save(figures.critical_difference_figure(found), tmp_path, "cd", ["svg"])
+    (path,) = style.save(figures.critical_difference_figure(found, 10), tmp_path, "cd", ["svg"])
     ET.parse(path)
     assert figures.ranking_rates(figures.curves(index, Request(), datasets=["NCI1"])) == []
 
@@ -97,7 +97,9 @@ def test_ranks_over_datasets_and_their_diagram(index: Index, tmp_path: Path) -> 
 def test_inline_drawings_take_the_pages_colour_and_share_no_id(index: Index) -> None:
     found = figures.rank_methods(figures.curves(index, Request()), 2)
     assert found is not None
-    drawings = [style.inline_svg(figures.critical_difference_figure(found, "#010203"), s, "#010203") for s in "ab"]
+    drawings = [
+        style.inline_svg(figures.critical_difference_figure(found, 2, ink="#010203"), s, "#010203") for s in "ab"
+    ]
     ids = [{e.get("id") for e in ET.fromstring(text).iter() if e.get("id")} for text in drawings]
     assert ids[0] and not ids[0] & ids[1]
     assert "currentColor" in drawings[0] and "#010203" not in drawings[0]
@@ -110,12 +112,12 @@ def test_learners_are_lines_beside_plain_networks(fake: ModuleType, tmp_path: Pa
     assert list(data.methods) == [row.name for row in LEARNERS_BY_K.rows]
     assert set(data.points.loc[data.points["is_reference"], "method"]) == {"GCN"}
     assert data.points.loc[~data.points["is_reference"], "paired"].notna().all()
-    drawn = dict(all_figures(held, Request(), ("gcn", "mean"), (), style.TEXT))
+    drawn = {one.name: one.figure for one in all_figures(held, Request(), ("gcn", "mean"), (), style.TEXT)}
     assert {"learners_by_k", "learners-differences-k2", "learners-differences-k10", "main_exp"} <= set(drawn)
     (path,) = style.save(drawn["learners_by_k"], tmp_path, "learners_by_k", ["svg"])
     ET.parse(path)
     alone = Index(from_records(fake.ledger([place for place in places if not place.backbone])))
-    assert [name for name, _ in all_figures(alone, Request(), ("gcn", "mean"), (), style.TEXT)] == ["learners_by_k"]
+    assert [one.name for one in all_figures(alone, Request(), ("gcn", "mean"), (), style.TEXT)] == ["learners_by_k"]
     networks = Index(from_records(fake.ledger([place for place in places if place.backbone])))
     with pytest.raises(figures.NothingToDraw, match="run the grid learners_by_k"):
         figures.learner_curves(networks, Request())

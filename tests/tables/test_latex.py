@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 
@@ -15,9 +16,11 @@ from bench.registry import UserError
 from bench.results.frame import from_records
 from tables import compare, latex
 from tables.grid import Grid, Request, fill, specs_for
+from tables.publishing import all_figures
 from tables.selection import Index
 from tables.specs import TABLES, Coordinate
-from tables.wording import KINDS, Shown
+from tables.style import COLUMN, save
+from tables.wording import KINDS, Shown, pooled_lines
 
 HOSTILE = r"a_b&c%d#e$f{g}h\input~^i<b>'\"é漢"
 
@@ -129,7 +132,12 @@ def test_everything_compiles(index: Index, grids: list[Grid], tmp_path: Path, do
         pytest.skip(f"the class {document_class} is not installed")
     style = {"llncs": "paper", "article": "booktabs"}[document_class]
     bodies = [latex.table(grid, kind, style) for grid in grids for kind in KINDS]
+    bodies += [latex.pooled(grid, over) for grid in grids if (over := pooled_lines(grid))]
     bodies.append(compare.latex(compare.compare(index, Request())))
+    drawn = list(islice(all_figures(index, Request(), ("gcn", "mean"), (), COLUMN), 4))
+    for one in drawn:
+        save(one.figure, tmp_path, one.name, ["pdf"])
+    bodies.append(latex.figures({one.name: one.caption for one in drawn}))
     text = latex.standalone(bodies, latex.macros(grids), document_class)
     (tmp_path / "all.tex").write_text(text, encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "all.tex"]

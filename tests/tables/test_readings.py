@@ -182,15 +182,20 @@ def test_the_curve_has_a_column_for_each_specification_and_a_row_for_each_level(
     figure = specification_curve(frame, reading.varied(frame))
     top, below = figure.axes
     assert [label.get_text() for label in below.get_yticklabels()] == [
-        "head linear",
-        "head relu",
-        "start fresh",
-        "start pretrained",
-        "count 1",
-        "count 2",
+        "head = linear",
+        "head = relu",
+        "start = fresh",
+        "start = pretrained",
+        "count = 1",
+        "count = 2",
     ]
     dots = [line for line in below.get_lines() if line.get_marker() == "|"]
     assert sorted(len(line.get_xdata()) for line in dots) == [1, 1, 2, 2, 3, 3]
+    assert [one.get_text() for one in figure.legends[0].get_texts()] == [
+        "95 % interval above zero",
+        "below zero",
+        "contains zero",
+    ]
     assert "4 specifications" in below.get_xlabel() and "points" in top.get_ylabel()
 
 

@@ -15,11 +15,13 @@ import pytest
 from bench.registry import UserError
 from bench.results.frame import from_records
 from bench.results.records import Record, TrialRecord
-from tables.explorer import Curves
+from tables.explorer import COLUMNS, Curves, cell_rows
 from tables.grid import Request
 from tables.report import render
+from tables.selection import Index
 from tables.site import ResultSet, names_of, site
 from tables.specs import FIGURE, TABLES, Coordinate, full
+from tables.verdict import verdict
 
 HOSTILE = "\"><script>window.pwned=1</script><img src=x onerror='window.pwned=1'>{{7*7}}"
 
@@ -105,6 +107,37 @@ def test_features_are_sections_unless_one_is_picked(fake: ModuleType) -> None:
     records = fake.ledger([Coordinate("PROTEINS", 2, "none")])
     text = render(from_records(records), [Request(metric="macro_f1")])
     assert "No cell of the paper" in text and "macro-averaged F1" in text
+
+
+def test_a_single_label_rate_has_no_line_but_everything_else(fake: ModuleType) -> None:
+    places = [c for c in TABLES["10labelrate"].coordinates() if c.dataset in DATASETS]
+    text = render(from_records(fake.ledger(places)), [Request(mark="ties")])
+    assert "By number of labels" not in text and "Mean ranks" in text
+    for words in ("Over the datasets together", "Worse, practically equal or better", "bootstrap intervals"):
+        assert words in text
+    assert "finished; grid full: 24 of 440 cells complete; nothing of DD, IMDB-MULTI, REDDIT-MULTI-5K" in text
+
+
+def test_sentence_map_and_cells_say_the_same(fake: ModuleType) -> None:
+    """One correction on the whole page: a mark in the map is a mark in the table of cells, and is in the sentence."""
+
+    def value(place: Coordinate, fold: int, repeat: int) -> float:
+        lost = 0.012 if (place.augmenter, place.dataset) == ("gdm-unc", "NCI1") else 0.0
+        wobble = 0.02 * (((fold * 7 + repeat * 5 + len(place.augmenter)) % 11) / 11 - 0.5)
+        return round(0.55 - lost + wobble, 6)
+
+    places = [c for c in TABLES["10labelrate"].coordinates() if c.dataset in DATASETS]
+    places += [Coordinate("NCI1", 10, name) for name in ("duplicate", "gdm-cal", "gdm-rand")]
+    results = from_records(fake.ledger(places, value=value))
+    found = verdict(Index(results), Request())
+    squares = [square for one in found.maps for _, row in one.rows for square in row if square and square.key]
+    marked = {square.key for square in squares if square.mark}
+    cells = [dict(zip(COLUMNS, row, strict=True)) for row in cell_rows(results)]
+    shown = {square.key for square in squares}
+    assert marked == {one["key"] for one in cells if one["key"] in shown and one["p"] is not None and one["p"] < 0.05}
+    assert marked, "there is something to agree on"
+    assert "GDM Unc on NCI1 at k = 10" in found.sentences[0] and "significantly worse" in found.sentences[0]
+    assert found.sentences[1].startswith("A single test finds") or "practically none" in found.sentences[1]
 
 
 def test_an_empty_ledger_is_said(fake: ModuleType) -> None:
@@ -234,6 +267,12 @@ def test_a_site_of_two_result_sets(fake: ModuleType, browser: Any, tmp_path: Pat
     browser.until(lambda: look(browser)["open"])
     assert "DropEdge on" in look(browser)["opened"] and "111111111111" in look(browser)["opened"]
     assert not [one for one in browser.log() if one["level"] == "SEVERE"]
+
+
+def test_a_site_of_one_dataset_says_why_nothing_is_ranked(fake: ModuleType) -> None:
+    records = fake.ledger([Coordinate("NCI1", 10, method) for method in ("none", "dropedge")])
+    index = site([ResultSet("lab", from_records(records), Curves())], [Request()], "One")["index.html"]
+    assert "Nothing to rank yet" in index and 'aria-label="Leaderboard"' not in index
 
 
 def test_result_sets_are_named_by_their_folders() -> None:

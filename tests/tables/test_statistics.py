@@ -132,6 +132,10 @@ def test_pooled_difference_by_hand() -> None:
     assert found.mean == pytest.approx(0.04 / 3)
     assert found.high - found.mean == pytest.approx(stats.t.ppf(0.975, freedom) * error)
     assert found.p == pytest.approx(2 * stats.t.sf(found.mean / error, freedom))
+    shift = found.detectable / error
+    edge = stats.t.ppf(0.975, freedom)
+    power = stats.nct.sf(edge, freedom, shift) + stats.nct.cdf(-edge, freedom, shift)
+    assert power == pytest.approx(0.8), "what it calls detectable is found four times in five"
     assert pooled(parts[:1]) is None
     alone = paired(random_series(1), random_series(2))
     twice = pooled([alone, alone])

@@ -190,8 +190,12 @@ def figures(
     repeats: DrawsOption = None,
     strict: StrictOption = False,
 ) -> None:
-    """Plot differences to plain training, label rates, ranks, costs, learners, and our results against the paper's."""
-    from tables import style
+    """Draw differences to plain training, label rates, ranks, costs, learners, and our numbers beside the paper's.
+
+    figures.tex has them all with their captions, figures.md the captions alone.
+    """
+    from tables import latex, style
+    from tables.formats import markdown_captions
     from tables.publishing import all_figures
 
     index = _index(workspace, source)
@@ -204,10 +208,17 @@ def figures(
         raise unknown("width of a figure", width, style.WIDTHS)
     picks = _picks(features, splits, preset, where, mix)
     for request in _requests(picks, settings, "best", metric, strict, one=True, repeats=repeats):
-        drawn = all_figures(index, request, (backbone, readout), _words(datasets), style.WIDTHS[width])
-        for name, figure in drawn:
-            for path in style.save(figure, folder, f"{name}{request.suffix}", kinds):
+        captions: dict[str, str] = {}
+        for drawn in all_figures(index, request, (backbone, readout), _words(datasets), style.WIDTHS[width]):
+            name = f"{drawn.name}{request.suffix}"
+            captions[name] = drawn.caption
+            for path in style.save(drawn.figure, folder, name, kinds):
                 _say(str(path))
+        texts = {f"figures{request.suffix}.md": markdown_captions(captions)}
+        texts[f"figures{request.suffix}.tex"] = latex.figures(captions)
+        _write(folder, texts)
+        for name in texts:
+            _say(str(folder / name))
 
 
 def compare(

@@ -113,7 +113,11 @@ def test_pictures(ledger: Path, tmp_path: Path) -> None:
     for kind in ("pdf", "svg", "png"):
         assert picture.save(tmp_path / f"rates.{kind}").stat().st_size > 1000
     for k in (None, 2):
-        assert augbench.load(ledger).plot.differences(k)._repr_png_().startswith(b"\x89PNG")
+        plots = augbench.load(ledger).plot
+        for draw in (plots.differences, plots.heat_map):
+            assert draw(k)._repr_png_().startswith(b"\x89PNG")
+        with pytest.raises(UserError, match="says how long it took"):
+            plots.cost(k)
     with pytest.raises(UserError, match="no finished trial has k=3; there are: 2, 10"):
         augbench.load(ledger).plot.differences(3)
     with pytest.raises(UserError, match="cannot be written as rates"):
