@@ -43,7 +43,7 @@ class Learner(ABC):
 
         Most learners see all their graphs at once, so they take what is made before training and nothing else.
         """
-        if issubclass(augmenter, GraphAugmenter) and augmenter.when == "offline":
+        if issubclass(augmenter, GraphAugmenter) and getattr(augmenter, "when", None) == "offline":
             return None
         return (
             f"{augmenter.__name__} works during training, and {cls.__name__} takes graphs that are made before it; "
