@@ -140,6 +140,12 @@ def kept_note(folder: Path) -> Note | None:
     return current
 
 
+def is_outdated(folder: Path) -> bool:
+    """Whether a set's files were noted and say something else by now."""
+    noted = _read(folder / "processed" / NOTE)
+    return noted is not None and bool(raw_files(folder)) and noted.holds(folder) is None
+
+
 def write_note(note: Note, processed: Path) -> None:
     """In one step; a data root that cannot be written to goes without, and only planning is slower."""
     try:
