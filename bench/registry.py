@@ -10,6 +10,7 @@ import importlib
 import importlib.metadata
 import inspect
 import math
+import traceback
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 Scalar = bool | int | float | str | None
+BUILT_IN = "built in"
 T = TypeVar("T")
 
 
@@ -217,7 +219,7 @@ class Entry:
     target: str | type
     summary: str = ""
     version: int | str = 1
-    origin: str = "built in"
+    origin: str = BUILT_IN
     fixed: Mapping[str, Scalar] = field(default_factory=dict)
     needs: Extra | None = None
 
@@ -236,6 +238,7 @@ class Registry:
 
     def __init__(self, kind: str, group: str, base: str) -> None:
         self.kind, self.group, self.base = kind, group, base
+        self.foreign = False  # whether code of somebody else's was loaded in this process
         self._entries: dict[str, Entry] = {}
         self._discovered = False
 
@@ -295,6 +298,7 @@ class Registry:
     def load(self, name: str) -> type:
         """Import the class of a name and check that it is derived from this registry's base class."""
         entry = self.entry(name)
+        self.foreign |= entry.origin != BUILT_IN
         cls = entry.target if isinstance(entry.target, type) else _import(entry.target, f"{self.kind} '{name}'")
         base = _import(self.base, f"base class of every {self.kind}")
         if not (inspect.isclass(cls) and issubclass(cls, base)):
@@ -304,9 +308,13 @@ class Registry:
         return cls
 
     def settings(self, name: str) -> dict[str, Setting]:
-        """The settings of this plug-in."""
-        fixed = self.entry(name).fixed
-        return {key: s for key, s in signature_settings(self.load(name)).items() if key not in fixed}
+        """The settings that a user may write behind this name."""
+        fixed, cls = self.entry(name).fixed, self.load(name)
+        try:
+            found = signature_settings(cls)
+        except (NameError, TypeError, ValueError, SyntaxError) as error:  # an annotation that means nothing
+            raise UserError(f"the settings of {self.kind} '{name}' cannot be read: {error}; fix its types") from error
+        return {key: s for key, s in found.items() if key not in fixed}
 
     def resolve(self, spec: str | Choice) -> Choice:
         """Parse `name:key=value,...` and validate it against the constructor's signature, filling in defaults."""
@@ -338,6 +346,16 @@ def _import(target: str, what: str) -> Any:
     module, _, attr = target.partition(":")
     try:
         return getattr(importlib.import_module(module), attr)
-    # TypeError and ValueError: not a valid module name. SystemExit: a module that exits on import.
-    except (ImportError, AttributeError, TypeError, ValueError, SystemExit) as error:
-        raise UserError(f"{what} cannot be loaded from {target}: {error}; reinstall or fix the package") from error
+    except (Exception, SystemExit) as error:  # whatever code does that somebody else wrote
+        raise UserError(
+            f"{what} cannot be loaded from {target}: {_told(error)}; reinstall or fix the package"
+        ) from error
+
+
+def _told(error: BaseException) -> str:
+    """An error of somebody else's code, with the place where it was raised unless it is about the import itself."""
+    if isinstance(error, ImportError | AttributeError | TypeError | ValueError):
+        return str(error)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    place = "" if isinstance(error, SyntaxError) else f" ({last.filename}, line {last.lineno})"
+    return f"{type(error).__name__}: {error}{place}"

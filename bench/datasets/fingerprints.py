@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.datasets.loading import load_dataset, resolve_dataset
 from bench.datasets.made_here import is_made_here, recalled, remember
-from bench.datasets.notes import kept_note, reader_code, write_note
+from bench.datasets.notes import is_outdated, kept_note, reader_code, write_note
 from bench.datasets.paths import tu_folder
 from bench.datasets.stored import read_note, stored_names
 
@@ -32,6 +32,13 @@ def known_fingerprint(spec: str, root: Path) -> str | None:
     folder = _folder(spec, root)
     note = None if folder is None else kept_note(folder)
     return note.fingerprint if note is not None and note.code == reader_code() else None
+
+
+def current_fingerprint(spec: str, root: Path) -> str | None:
+    """The noted fingerprint, or that of the files if they were changed since; None where nothing was noted."""
+    folder = _folder(spec, root)
+    changed = folder is not None and is_outdated(folder)
+    return fingerprint(spec, root) if changed else known_fingerprint(spec, root)
 
 
 def _folder(spec: str, root: Path) -> Path | None:

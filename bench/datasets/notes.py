@@ -140,6 +140,12 @@ def kept_note(folder: Path) -> Note | None:
     return current
 
 
+def is_outdated(folder: Path) -> bool:
+    """Whether a set's files were noted and say something else by now."""
+    noted = _read(folder / "processed" / NOTE)
+    return noted is not None and bool(raw_files(folder)) and noted.holds(folder) is None
+
+
 def write_note(note: Note, processed: Path) -> None:
     """Write the record atomically; if the data root is read-only, planning is only slower."""
     try:

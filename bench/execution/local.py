@@ -1,8 +1,10 @@
 """The pool of worker processes on this machine.
 
-Each worker has its own connection to the driver. The death of a worker therefore affects one task, a task that exceeds
-its time limit can be stopped individually, and the memory claimed by a dead worker is released. Workers start when
-there is something to do. Their output is discarded, except for its end, which is quoted if they die.
+Each worker has a channel of its own to the driver, so that a death is the death of one task, a task that takes too
+long can be ended by itself, and memory that a dead worker had claimed is free again. Workers start when there is
+something to do. What they print is read and dropped, except for the last of it, which is part of a death's reason.
+A worker that ran somebody else's code does nothing after it: such code may have changed torch's default type, say, or
+a function of ours, and the next trial would depend on who ran before it.
 """
 
 from __future__ import annotations
@@ -55,6 +57,7 @@ class _Worker:
     channel: Connection
     output: Connection
     ready: bool = False
+    used: bool = False  # it has run somebody else's code, so its task is its last
     call: _Call | None = None
     since: float | None = None  # when its trial started; None while it waits for memory
     tail: bytes = b""
@@ -206,6 +209,8 @@ class LocalPool(Pool):
             self._hear(worker)
             if dead:
                 self._bury(worker)
+            elif worker.used and worker.call is None:
+                self._part_with(worker)
             elif worker.since is not None and self.timeout and time.monotonic() - worker.since > self.timeout:
                 self._end_overdue(worker, self.timeout)
         if self._claims is not None:
@@ -243,6 +248,8 @@ class LocalPool(Pool):
             self._claims.give_back(worker.number)
         elif kind == "warning":
             self._heard(value)
+        elif kind == "used":
+            worker.used = True
         elif worker.call is not None:
             call, worker.call, worker.since = worker.call, None, None
             if kind == "done":

@@ -23,6 +23,9 @@ MODULES = (
     "models.backbones",
     "models.readouts",
     "augmenters.controls",
+    "bench.datasets.kept",
+    "bench.learning.fast.ops.self_check",
+    "sklearn.metrics",
 )
 
 

@@ -12,11 +12,15 @@ from typing import Any
 
 from bench.execution.containment import Report, TaskFailed, contained, ending, forward_warnings, report_to
 from bench.execution.memory import join_claims
+from bench.plan.identity import REGISTRIES
 
 
 def serve(channel: Connection, output: Connection, environment: Mapping[str, str], shared_memory: bool) -> None:
-    """Work until the driver has ended. Messages are pairs: ready, begin, claim, release, warning, done, failed."""
-    for stream in (1, 2):  # the output of methods goes to the driver, not to the terminal
+    """Work until the driver is gone.
+
+    Messages are pairs: ready, begin, claim, release, warning, used, done, failed.
+    """
+    for stream in (1, 2):  # what a method prints is the driver's to read, not the terminal's
         os.dup2(output.fileno(), stream)
     output.close()
     os.environ.clear()  # the parent may be a fork server, with the environment of its own start
@@ -39,6 +43,8 @@ def serve(channel: Connection, output: Connection, environment: Mapping[str, str
         except EOFError:
             return
         kind, value = _answer(task)
+        if any(registry.foreign for registry in REGISTRIES.values()):
+            report("used", None)
         try:
             report(kind, value)
         except (pickle.PicklingError, TypeError, AttributeError) as error:

@@ -27,9 +27,10 @@ class GNN(Learner):
                 f"{augmenter.__name__} does not say what it changes; derive it from GraphAugmenter, "
                 "EmbeddingAugmenter or StepAugmenter"
             )
-        if issubclass(augmenter, GraphAugmenter) and augmenter.when not in ("offline", "epoch"):
+        when = getattr(augmenter, "when", None)  # a class of somebody else's may have forgotten it
+        if issubclass(augmenter, GraphAugmenter) and when not in ("offline", "epoch"):
             return (
-                f"{augmenter.__name__} says when={augmenter.when!r}, at which no graph augmenter is called; "
+                f"{augmenter.__name__} says when={when!r}, at which no graph augmenter is called; "
                 "use offline or epoch, or derive it from StepAugmenter"
             )
         if backbone is not None and augmenter.weighted and not backbone.reads_edge_weight:

@@ -42,7 +42,7 @@ class Learner(ABC):
 
         Most learners see all their graphs at once, so they only accept augmentation before training.
         """
-        if issubclass(augmenter, GraphAugmenter) and augmenter.when == "offline":
+        if issubclass(augmenter, GraphAugmenter) and getattr(augmenter, "when", None) == "offline":
             return None
         return (
             f"{augmenter.__name__} works during training, and {cls.__name__} takes graphs that are made before it; "

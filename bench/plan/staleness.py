@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bench.datasets.fingerprints import known_fingerprint
+from bench.datasets.fingerprints import current_fingerprint
 from bench.plan.cells import Cell
 from bench.plan.identity import REGISTRIES, stale_parts
 from bench.plan.planner import Planner
@@ -26,7 +26,7 @@ class Here:
     _data: dict[str, str | None] = field(default_factory=dict)
 
     def differs(self, cell: Cell) -> Differences:
-        """The versions of a cell that differ here, including the data's if known without loading it."""
+        """Versions of a cell that are others here, the data's included where it was ever loaded here."""
         parts = stale_parts(cell)
         then, now = cell.versions.get("dataset"), self._data_version(cell.dataset)
         if now is not None and then != now:
@@ -48,8 +48,8 @@ class Here:
     def _data_version(self, dataset: str) -> str | None:
         if dataset not in self._data:
             try:
-                self._data[dataset] = known_fingerprint(dataset, self.data_root)
-            except UserError:  # a dataset that is unknown here
+                self._data[dataset] = current_fingerprint(dataset, self.data_root)
+            except (UserError, OSError):  # a dataset that is not known here, or cannot be read
                 self._data[dataset] = None
         return self._data[dataset]
 

@@ -95,6 +95,24 @@ class Loops(Unchanged):
 
 
 @dataclass(frozen=True)
+class Retypes(Unchanged):
+    def draw(self, graphs, rng, context):
+        import torch
+
+        torch.set_default_dtype(torch.float64)
+        return super().draw(graphs, rng, context)
+
+
+@dataclass(frozen=True)
+class Patches(Unchanged):
+    def draw(self, graphs, rng, context):
+        from augmenters.dropedge import DropEdge
+
+        DropEdge.draw_factors = lambda self, edges, rng: rng.random(edges.total) >= 0.9
+        return super().draw(graphs, rng, context)
+
+
+@dataclass(frozen=True)
 class Sometimes(Unchanged):
     loop: bool = False
 

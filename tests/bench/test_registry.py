@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -129,6 +130,47 @@ def test_any_text_resolves_or_is_a_user_error(text: str) -> None:
         registry.resolve(text)
     except UserError as error:
         assert "\n" not in str(error) or "\n" in text
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("def f(:", "SyntaxError: invalid syntax (broken_{}.py, line 1)"),
+        ("\nraise RuntimeError('no')", "RuntimeError: no ({}/broken_{}.py, line 2)"),
+        ("unheard_of", "NameError: name 'unheard_of' is not defined ({}/broken_{}.py, line 1)"),
+        ("import unheard_of", "No module named 'unheard_of'"),
+        ("exit(3)", "SystemExit: 3 ("),
+        ("Other = 1", "has no attribute 'Class'"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_told_in_one_line(
+    source: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    number = abs(hash(source))
+    (tmp_path / f"broken_{number}.py").write_text(source)
+    with pytest.raises(UserError) as raised:
+        Registry("thing", "augbench.no-such-group", f"{__name__}:Base").load(f"broken_{number}:Class")
+    assert str(raised.value).startswith(f"thing 'broken_{number}:Class' cannot be loaded")
+    assert words.format(*([number] if words.count("{}") == 1 else [tmp_path, number])) in str(raised.value)
+
+
+def test_an_annotation_that_means_nothing_is_told(things: Registry) -> None:
+    class Vague(Base):
+        def __init__(self, p: "unheard_of" = 1) -> None:  # type: ignore[name-defined]  # noqa: F821, UP037
+            self.p = p
+
+    things.add("vague", Vague)
+    with pytest.raises(UserError, match="settings of thing 'vague' cannot be read: name 'unheard_of' is not defined"):
+        things.resolve("vague")
+
+
+def test_code_of_others_is_noticed(things: Registry) -> None:
+    things.resolve("thing")
+    assert not things.foreign
+    with pytest.raises(UserError):
+        things.load("no.such.module:Class")
+    assert things.foreign
 
 
 def test_entry_points_of_installed_packages_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

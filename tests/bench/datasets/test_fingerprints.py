@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 
 from bench.datasets import load_dataset
 from bench.datasets.base import GraphSet
-from bench.datasets.fingerprints import fingerprint, known_fingerprint
+from bench.datasets.fingerprints import current_fingerprint, fingerprint, known_fingerprint
 from bench.datasets.importing import import_path
 from bench.datasets.legacy import legacy_fingerprint
 from bench.datasets.loading import forget_loaded
@@ -198,6 +198,21 @@ def test_changed_text_is_read_again_whatever_its_times(
     assert after != before and after == load_dataset("TINY", tiny_root).fingerprint
     forget_loaded()
     assert load_dataset("TINY", tiny_root).fingerprint == after == known_fingerprint("TINY", tiny_root)
+
+
+def test_what_is_current_is_that_of_changed_text_and_nothing_where_none_was_ever_read(
+    folder: Path, tiny_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `bench status` and `bench why` go by: the results are stale as soon as the files are."""
+    before = fingerprint("TINY", tiny_root)
+    assert current_fingerprint("TINY", tiny_root) == before
+    labels = folder / "raw" / "TINY_graph_labels.txt"
+    labels.write_text(swapped(labels))
+    after = current_fingerprint("TINY", tiny_root)
+    assert after not in (None, before) and after == known_fingerprint("TINY", tiny_root)
+    (folder / "processed" / NOTE).unlink()
+    monkeypatch.setattr("bench.datasets.fingerprints.load_dataset", None)  # it would fail
+    assert current_fingerprint("TINY", tiny_root) is None
 
 
 def test_a_text_file_more_or_less_is_a_change(folder: Path, tiny_root: Path) -> None:

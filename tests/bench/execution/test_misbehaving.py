@@ -59,6 +59,19 @@ def test_in_this_process_a_method_that_exits_is_a_failed_trial_too(
     }
 
 
+@pytest.mark.parametrize("name", ["Retypes", "Patches"])
+def test_what_a_method_changes_in_its_process_reaches_no_other_trial(
+    name: str, workspace: Make, tools: ModuleType, misbehaving: str
+) -> None:
+    """With one worker, the trials of other methods came after it in the same process."""
+    alone, beside = workspace("alone"), workspace("beside")
+    others = ["none", "dropedge"]
+    assert tools.run(tools.grid(others, epochs=4), alone, jobs=1)[0] == 0
+    tools.run(tools.grid([f"{misbehaving}:{name}", *others], epochs=4), beside, jobs=1)
+    assert tools.trial_lines(beside) == 6
+    assert tools.results(alone).items() <= tools.results(beside).items()
+
+
 def test_a_time_limit_ends_one_trial_of_a_bundle_and_keeps_the_others(
     workspace: Make, tools: ModuleType, misbehaving: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

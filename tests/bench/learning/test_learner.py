@@ -118,8 +118,13 @@ def test_a_network_refuses_an_augmenter_that_would_never_be_called() -> None:
     class Never(GraphAugmenter):
         when = "batch"
 
+    class Unsaid(GraphAugmenter):
+        pass
+
     assert "derive it from GraphAugmenter" in str(GNN.refuses(Drawing))
     assert "derive it from StepAugmenter" in str(GNN.refuses(Never))
+    assert "Unsaid says when=None" in str(GNN.refuses(Unsaid))
+    assert "during training" in str(LEARNERS.load("wl").refuses(Unsaid))
 
 
 def cell_of(root: Path, augmenter: str, learner: str | None = None) -> Cell:
