@@ -20,6 +20,7 @@ from tables.compare import Comparison, NothingToCompare, compare, contradiction_
 from tables.completeness import Share, shares
 from tables.explorer import Curves, as_json, payload
 from tables.formats import POOLED_HEADS, pooled_words
+from tables.frames import drawn_datasets
 from tables.grid import Grid, Request, fill, specs_for
 from tables.latex import TEMPLATES
 from tables.selection import Index, Pick, base_label, social_features

@@ -61,7 +61,6 @@ def specification_curve(frame: pd.DataFrame, choices: list[str], width: float = 
         below.set_xticks([])
         below.set_xlim(-0.02 * len(ordered) - 0.5, 1.02 * len(ordered) - 0.5)
         below.set_xlabel(f"{len(ordered)} specifications, by their gain")
-        below.xaxis.set_major_locator(MaxNLocator(integer=True))
         tidy_axes(below, "y")
     return figure
 
