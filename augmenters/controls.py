@@ -16,7 +16,7 @@ from bench.registry import Scalar, Within
 
 @dataclass(frozen=True)
 class Unchanged(GraphAugmenter):
-    """The labelled graphs as they are."""
+    """The labeled graphs as they are."""
 
     when: ClassVar[Literal["offline"]] = "offline"
     identity: ClassVar[Mapping[str, Scalar]] = {}  # whatever its settings
