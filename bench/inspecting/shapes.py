@@ -1,4 +1,4 @@
-"""The shape of a graph in numbers: density, degrees, clustering and the spectrum of its normalised Laplacian."""
+"""The shape of a graph in numbers: density, degrees, clustering and the spectrum of its normalized Laplacian."""
 
 from __future__ import annotations
 
