@@ -47,6 +47,11 @@ class Conclusion:
     def sentence(self) -> str:
         """What can be concluded, and what cannot."""
         differences = [one for one in self.findings.values() if one.difference is not None and one.difference.n]
+        if not differences and len(self.rows) > 1 and all(one.is_plain for one in self.findings.values()):
+            return (
+                "Nothing can be said about differences: every row is plain training of another model, and the "
+                "differences shown here are those between methods of one model."
+            )
         if not differences:
             return (
                 "Nothing can be said about differences: no method has plain training of the same model beside it "
