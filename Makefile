@@ -4,20 +4,31 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 WORKSPACE ?= runs
-RESULTS ?= results/trials.parquet
+RESULTS ?= results
 OUT ?= results
+FINDINGS ?= docs/findings.md
 
 .PHONY: run tables test lint types tests docs dist wheel soak mutants perf clean
 
 run: $(VENV)/.installed  ## the main job on built-in data: every method once over, with a comparison table
 	$(BIN)/bench run --grid quick --workspace $(WORKSPACE)
 
-tables: $(VENV)/.installed  ## every table, figure and the report of results/, from its trials alone
-	$(BIN)/bench tables --from $(RESULTS) --preset standard --features constant --mark ties --standalone --out $(OUT)/tables >/dev/null
-	$(BIN)/bench tables 10labelrate --from $(RESULTS) --preset standard --features degree-onehot --mark ties --out $(OUT)/degree-onehot >/dev/null
-	$(BIN)/bench compare --from $(RESULTS) --preset standard --features constant --out $(OUT)/tables >/dev/null
-	$(BIN)/bench figures --from $(RESULTS) --preset standard --features constant --formats pdf,svg --out $(OUT)/tables
-	$(BIN)/bench report --from $(RESULTS) --preset standard --features constant --title 'augbench: results' --out $(OUT)/report.html
+STANDARD := --from $(RESULTS)/trials.parquet --preset standard --features
+LETTER := --from $(RESULTS)/paper.parquet --preset paper --features degree-onehot
+OURS := learners augmenters controls
+PAPERS := 10labelrate Match GAE GNN_Baseline Pool main_exp
+
+tables: $(VENV)/.installed  ## every table, figure and report of results/, and docs/findings.md, from the trials alone
+	$(BIN)/bench tables $(PAPERS) $(OURS) $(STANDARD) constant --mark ties --standalone --out $(OUT)/tables >/dev/null
+	$(BIN)/bench compare $(STANDARD) constant --out $(OUT)/tables >/dev/null
+	$(BIN)/bench figures $(STANDARD) constant --formats pdf,svg --out $(OUT)/tables >/dev/null
+	$(BIN)/bench tables 10labelrate $(STANDARD) degree-onehot --mark ties --out $(OUT)/degree-onehot >/dev/null
+	$(BIN)/bench tables $(PAPERS) $(LETTER) --mark ties --out $(OUT)/paper >/dev/null
+	$(BIN)/bench compare $(LETTER) --out $(OUT)/paper >/dev/null
+	$(BIN)/bench figures $(LETTER) --formats pdf,svg --out $(OUT)/paper >/dev/null
+	$(BIN)/bench readings --from $(RESULTS)/readings.parquet --formats pdf,svg --out $(OUT)/readings >/dev/null
+	$(BIN)/bench report $(STANDARD) constant --title 'augbench: results' --out $(OUT)/report.html
+	$(BIN)/python docs/findings.py --results $(RESULTS) --rendered $(OUT) --out $(FINDINGS)
 
 test: lint types docs tests  ## everything that CI checks
 

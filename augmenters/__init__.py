@@ -72,7 +72,7 @@ _GDM = "augmenters.gdm:GDM"
 AUGMENTERS.add("gdm-rand", _GDM, "GDM over random pairs", sampler="rand", wiring="threshold", without="none")
 AUGMENTERS.add("gdm-acc", _GDM, "GDM balanced by accuracy of a pre-trained model", sampler="acc", wiring="threshold")
 AUGMENTERS.add("gdm-unc", _GDM, "GDM balanced by uncertainty of a pre-trained model", sampler="unc", wiring="threshold")
-# The controls that train no auto-encoder fix its settings: nobody should tune what is never read.
+# The controls that train no auto-encoder fix its settings, so that they are not tuned without effect.
 for _name, _wiring, _summary in (
     ("gdm-complete", "complete", "control: GDM with complete graphs"),
     ("gdm-identity", "identity", "control: GDM without any edge"),
@@ -121,7 +121,7 @@ __all__ = ["AUGMENTERS", *_PUBLIC]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a class when it is first asked for, so that listing the names needs no torch."""
+    """Import a class on first access, so that listing the names does not import torch."""
     if name not in _PUBLIC:
         raise AttributeError(f"module 'augmenters' has no attribute '{name}'")
     return getattr(importlib.import_module(_PUBLIC[name]), name)

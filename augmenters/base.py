@@ -1,4 +1,4 @@
-"""What every augmenter is: randomness drawn in one method, applied in another, the input never changed."""
+"""Base classes of all augmenters: random draws in one method, their application in another, inputs never modified."""
 
 from __future__ import annotations
 
@@ -23,13 +23,17 @@ FeaturePolicy = Literal["carry", "recompute"]
 
 
 class SharedParts:
-    """Values that are made once. What is kept and what is handed out are copies: nobody can change another's."""
+    """Values that are computed once. Both what is stored and what is returned are copies, so callers cannot affect each
+    other.
+    """
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, Any] = {}
 
     def fetch(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value under a key, which names all that it depends on; made if it is not there yet."""
+        """Return the value stored under `key`, computing it first if needed; the key must name everything the value
+        depends on.
+        """
         if key not in self._kept:
             self._kept[key] = copy.deepcopy(make())
         value: T = copy.deepcopy(self._kept[key])
@@ -38,12 +42,12 @@ class SharedParts:
 
 @dataclass
 class Context:
-    """What an augmenter may know of the training it serves; made on the spot when it is used on its own.
+    """What an augmenter may know about the training it serves; created automatically in standalone use.
 
-    `classify` trains a classifier on labeled graphs for some epochs and returns its class probabilities on them, one
-    row per graph. `share` keeps what several methods of one class have in common within a trial: its maker gets a
-    random stream that depends on the trial and the key alone, so a shared value is the same number for everyone. The
-    key names the settings that it depends on; the graphs are part of it by themselves.
+    `classify` trains a classifier on labeled graphs for some epochs and returns its class probabilities, one row per
+    graph. `share` stores what several methods of one class have in common within a trial: the function that computes it
+    gets a random stream that depends only on the trial and the key, so every method gets the same value. The key must
+    name the settings that the value depends on; the graphs are added to it automatically.
     """
 
     num_classes: int
@@ -53,17 +57,17 @@ class Context:
     notes: dict[str, float] = field(default_factory=dict)
 
     def share(self, key: str, make: Callable[[Generator], T]) -> T:
-        """What `make` gives, made once; a copy of it."""
+        """Return a copy of what `make` computes; it is computed only once."""
         value: T = self.keep(key, lambda: make(self.stream(key)))
         return value
 
     def note(self, name: str, amount: float = 1.0) -> None:
-        """Count something worth reporting (a fallback, say); the harness writes it beside the trial."""
+        """Count a noteworthy event, such as a fallback; the harness stores the counts with the trial."""
         self.notes[name] = self.notes.get(name, 0.0) + amount
 
     @classmethod
     def standalone(cls, graphs: Sequence[Data], rng: Generator) -> Context:
-        """A context for somebody's own loop: a default GCN as classifier, streams spawned from `rng`."""
+        """A context for use outside the harness: a default GCN as the classifier, random streams spawned from `rng`."""
         from models.fit import pretrain
 
         num_classes = count_classes(graphs)
@@ -75,13 +79,12 @@ class Context:
 
 
 class Augmenter(ABC):
-    """Base of all augmenters. Subclasses are dataclasses: their fields are the settings a user may write.
+    """Base class of all augmenters. Subclasses are dataclasses whose fields are the settings.
 
-    `when`: once before training (offline), afresh each epoch (epoch), or inside the step (batch).
-    `mode`: whether the result stands beside the originals (append) or in their place (replace).
-    `weighted`: whether it makes edge weights, so that only a backbone that reads them may follow.
-    `identity`: the settings at which it changes nothing, which `bench check` holds it to; a setting `p` is known by
-    itself to do nothing at 0.
+    `when`: once before training (`offline`), in each epoch (`epoch`), or inside the training step (`batch`). `mode`:
+    whether the new graphs are added to the originals (`append`) or replace them (`replace`). `weighted`: whether it
+    generates edge weights, which requires a backbone that reads them. `identity`: settings under which it changes
+    nothing; `bench check` verifies this. A setting `p` is assumed to do nothing at 0.
     """
 
     when: ClassVar[Literal["offline", "epoch", "batch"]]
@@ -90,30 +93,32 @@ class Augmenter(ABC):
     weighted: ClassVar[bool] = False
     identity: ClassVar[Mapping[str, Scalar] | None] = None
     features: FeaturePolicy = "carry"
-    weight: float = 1.0  # lambda: how much a generated graph counts in the loss beside an original
+    weight: float = 1.0  # lambda: the loss weight of a generated graph; an original has 1
 
     def __post_init__(self) -> None:
-        """Check the settings, so that a mistake in somebody's own loop is told as on the command line."""
+        """Validate the settings, so that mistakes are reported in standalone use too."""
         for name, setting in signature_settings(type(self)).items():
             setting.check(getattr(self, name), type(self).__name__)
 
     @abstractmethod
     def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> Any:
-        """Every random decision for these graphs, from `rng` alone."""
+        """Make all random decisions for these graphs, using only `rng`."""
 
     def as_transform(self, seed: int = 0) -> BaseTransform:
-        """A PyG transform, a callable on one graph; only for methods that make one graph of each and keep its label."""
+        """A PyG transform (a callable on one graph); only for methods that map each graph to one graph and keep its
+        label.
+        """
         from augmenters.transforms import as_transform
 
         return as_transform(self, seed)
 
 
 class GraphAugmenter(Augmenter):
-    """An augmenter that makes graphs: `augmenter(graphs, rng)`."""
+    """An augmenter that generates graphs: `augmenter(graphs, rng)`."""
 
     @abstractmethod
     def apply(self, graphs: Sequence[Data], drawn: Any) -> list[Data]:
-        """The new graphs; deterministic. The input stays as it is, and the new graphs share no memory with it."""
+        """Return the new graphs, deterministically. Inputs are not modified, and outputs share no memory with them."""
 
     def __call__(self, graphs: Sequence[Data], rng: Generator, context: Context | None = None) -> list[Data]:
         """New graphs from these and a stream; in somebody's own loop without a context."""
@@ -124,66 +129,66 @@ class GraphAugmenter(Augmenter):
 
 
 class EmbeddingAugmenter(Augmenter):
-    """An augmenter that acts between the readout and the head, on one row per graph."""
+    """An augmenter that acts between the readout and the head, on one embedding per graph."""
 
     when: ClassVar[Literal["offline", "epoch", "batch"]] = "batch"
 
     @abstractmethod
     def mix(self, embeddings: Tensor, targets: Tensor, drawn: Any) -> tuple[Tensor, Tensor]:
-        """New embeddings and targets (distributions over classes) of one step."""
+        """The new embeddings and targets (class distributions) of one step."""
 
 
 class TrainingView(Protocol):
-    """What a step augmenter may see and do of the training in one step. No other graph than those it is given exists.
+    """A step augmenter's view of the training step. It can only reach the graphs that it is given.
 
-    `embeddings`, `losses`, `saliency` and `feature_gradients` look at the model as it is now, without dropout, and
-    change nothing; each answers per graph, in the order of the graphs. `learn` is the step itself.
+    `embeddings`, `losses`, `saliency` and `feature_gradients` evaluate the current model without dropout and without
+    side effects; results are per graph, in the order of the graphs. `learn` performs the step itself.
     """
 
     num_classes: int
 
     def embeddings(self, graphs: Sequence[Data]) -> list[Tensor]:
-        """Node embeddings after the last layer, nodes x width."""
+        """Node embeddings after the last layer, of shape nodes x width."""
 
     def losses(self, graphs: Sequence[Data]) -> Tensor:
-        """The loss of each graph's label."""
+        """The loss of each graph."""
 
     def saliency(self, graphs: Sequence[Data]) -> list[Tensor]:
-        """For each node the length of the loss gradient at its embedding after the last layer."""
+        """For each node, the norm of the loss gradient with respect to its embedding after the last layer."""
 
     def feature_gradients(self, graphs: Sequence[Data]) -> list[Tensor]:
-        """The gradient of the loss at the node features, nodes x features."""
+        """The gradient of the loss with respect to the node features, of shape nodes x features."""
 
     def learn(self, graphs: Sequence[Data], share: float = 1.0) -> list[Tensor]:
         """Add the gradients of `share` times the loss of these graphs to those of the step.
 
-        Returns what `feature_gradients` does, at no extra pass, but with the dropout of this pass. A step may learn
-        several times; the optimizer moves once, when the step has ended.
+        Returns the same as `feature_gradients` without an extra pass, but with the dropout of this pass. A step may
+        call this several times; the optimizer steps once, at the end.
         """
 
 
 class StepAugmenter(Augmenter):
-    """An augmenter that acts inside each training step and may look at the model: at saliencies, say, or gradients.
+    """An augmenter that acts inside each training step and may query the model, for example for gradients.
 
-    In each step `draw` is called for everything random (it may return a generator made from `rng`), then `step`, which
-    makes graphs and gives them to `view.learn`, once or several times. Labels are read from the graphs' `y`.
+    In each step, `draw` is called for all randomness (it may return a generator created from `rng`). Then `step`
+    generates graphs and passes them to `view.learn`, once or several times. Labels are read from the graphs' `y`.
     """
 
     when: ClassVar[Literal["offline", "epoch", "batch"]] = "batch"
 
     @abstractmethod
     def step(self, view: TrainingView, graphs: Sequence[Data], drawn: Any) -> None:
-        """One step on the trial's labeled graphs, which stay as they are; all randomness is in `drawn`."""
+        """Perform one step on the trial's labeled graphs without modifying them; all randomness is in `drawn`."""
 
 
 def count_classes(graphs: Sequence[Data]) -> int:
-    """The number of classes that labels of these graphs speak of; graphs without a label speak of none."""
+    """The number of classes in the labels of these graphs; unlabeled graphs do not count."""
     labels = [graph.y for graph in graphs if graph.y is not None]
     return max((y.view(1, -1).shape[1] if y.is_floating_point() else int(y.max()) + 1 for y in labels), default=0)
 
 
 def label_distribution(graph: Data, num_classes: int) -> Tensor:
-    """A graph's label as a row of class probabilities, shape [1, num_classes]; soft labels pass through."""
+    """The label of a graph as class probabilities of shape [1, num_classes]; soft labels are returned unchanged."""
     if graph.y is None:
         raise UserError("a graph has no label, and this method mixes labels; give each graph its class in `y`")
     if graph.y.is_floating_point():
@@ -192,5 +197,5 @@ def label_distribution(graph: Data, num_classes: int) -> Tensor:
 
 
 def generator(seed: int) -> Generator:
-    """The one kind of random stream that augmenters draw from."""
+    """The random generator that augmenters draw from."""
     return np.random.default_rng(seed)

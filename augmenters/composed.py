@@ -15,7 +15,7 @@ from bench.registry import UserError
 
 
 class Composed(GraphAugmenter):
-    """Augmenters that work afresh each epoch, one after the other, each with a stream of its own."""
+    """Per-epoch augmenters applied one after the other, each with its own random stream."""
 
     when: ClassVar[Literal["offline", "epoch", "batch"]] = "epoch"
 
@@ -26,7 +26,7 @@ class Composed(GraphAugmenter):
         if recomputing and changing:
             first, second = (type(found[0]).__name__ for found in (recomputing, changing))
             raise UserError(
-                f"{type(self).__name__}: {first} has features made anew, which would undo what {second} does; "
+                f"{type(self).__name__}: {first} recomputes features, which would undo {second}; "
                 f"set features=carry for {first}"
             )
         self.features: FeaturePolicy = "recompute" if recomputing else "carry"
@@ -35,7 +35,7 @@ class Composed(GraphAugmenter):
         return " + ".join(map(repr, self.parts))
 
     def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> list[Data]:
-        """The new graphs themselves: what a part draws depends on what those before it made."""
+        """The new graphs: what a part draws depends on the output of the parts before it."""
         current = list(graphs)
         for part, seed in zip(self.parts, rng.integers(2**63, size=len(self.parts)).tolist(), strict=True):
             current = part(current, generator(seed), context)
@@ -46,7 +46,7 @@ class Composed(GraphAugmenter):
 
 
 def compose(parts: Mapping[str, type[Augmenter]]) -> type[Composed]:
-    """A class for these augmenters in this order, or the reason why there is none."""
+    """A class that applies these augmenters in this order, or an error that explains why they cannot be composed."""
     name = "+".join(parts)
     for part, cls in parts.items():
         if not issubclass(cls, GraphAugmenter) or cls.when != "epoch" or cls.mode != "replace":

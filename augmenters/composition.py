@@ -1,6 +1,6 @@
-"""Several augmenters as one: `dropedge:p=0.2+maskattr` applies one after the other in each epoch.
+"""Composition of augmenters: `dropedge:p=0.2+maskattr` applies one after the other in each epoch.
 
-Only the standard library is imported here, so that listing and planning need no torch.
+Imports only the standard library, so that listing and planning do not load torch.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import Any
 
 from bench.registry import Choice, Entry, Registry, Setting, UserError, show, split_spec
 
-_PLUS = re.compile(r"\s*\+\s*(?=[^\W\d])")  # before a name; the plus in 1e+3 is part of a number
+_PLUS = re.compile(r"\s*\+\s*(?=[^\W\d])")  # before a name; the plus in 1e+3 belongs to a number
 
 
 def part_names(name: str) -> list[str]:
-    """The names that a composed name is made of; a plain one is alone."""
+    """The names in a composed name; a plain name gives a list of one."""
     return _PLUS.split(name)
 
 
 class AugmenterRegistry(Registry):
-    """A registry whose names may be joined by a plus; settings are then known as `part.setting`."""
+    """A registry that also accepts names joined by a plus; their settings are then called `part.setting`."""
 
     def __init__(self, kind: str, group: str, base: str) -> None:
         super().__init__(kind, group, base)
@@ -40,7 +40,7 @@ class AugmenterRegistry(Registry):
         if len(parts) == 1:
             return super().load(name)
         if len(set(parts)) < len(parts):
-            raise UserError(f"{name} names one augmenter twice; name each once")
+            raise UserError(f"{name} contains the same augmenter twice; name each once")
         if name not in self._composed:
             from augmenters.composed import compose
 
@@ -51,7 +51,7 @@ class AugmenterRegistry(Registry):
         parts = part_names(name)
         if len(parts) == 1:
             return super().settings(name)
-        self.load(name)  # says what cannot be composed
+        self.load(name)  # raises an error for parts that cannot be composed
         found = {}
         for part in parts:
             for key, s in super().settings(part).items():
@@ -65,7 +65,7 @@ class AugmenterRegistry(Registry):
         written = dict(split_spec(part) for part in part_names(spec))
         name = "+".join(split_spec(part)[0] for part in part_names(spec))
         self.load(name)
-        for owner, raw in list(written.items()):  # `a+b:a.p=0.2` is `a:p=0.2+b`: so the tuner writes it
+        for owner, raw in list(written.items()):  # `a+b:a.p=0.2` means `a:p=0.2+b`; the tuner writes settings this way
             for key in [key for key in raw if key.rpartition(".")[0] in written]:
                 part, _, own = key.rpartition(".")
                 written[part][own] = written[owner].pop(key)

@@ -1,4 +1,4 @@
-"""The baseline and the control that only repeats: what a method must beat to have done anything."""
+"""The baseline, and a control that only repeats graphs: what a method has to beat to show an effect."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from bench.registry import Scalar, Within
 
 @dataclass(frozen=True)
 class Unchanged(GraphAugmenter):
-    """The labeled graphs as they are."""
+    """The labeled graphs, unchanged."""
 
     when: ClassVar[Literal["offline"]] = "offline"
-    identity: ClassVar[Mapping[str, Scalar]] = {}  # whatever its settings
+    identity: ClassVar[Mapping[str, Scalar]] = {}  # at any settings
 
     def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> None:
         return None
@@ -30,11 +30,11 @@ class Unchanged(GraphAugmenter):
 
 @dataclass(frozen=True)
 class Duplicate(Unchanged):
-    """The originals once more, as many as GDM generates: the same loss weight without a new graph."""
+    """The originals again, as many as GDM generates: the same loss weight without new graphs."""
 
     mode: ClassVar[Literal["append"]] = "append"
     weight: Annotated[float, Within(0)] = 1.0
 
     def apply(self, graphs: Sequence[Data], drawn: Any) -> list[Data]:
-        """3 ceil(N / 3) graphs, the originals over and over."""
+        """3 ceil(N / 3) graphs: the originals, repeated in order."""
         return [graphs[i % len(graphs)].clone() for i in range(3 * math.ceil(len(graphs) / 3))]

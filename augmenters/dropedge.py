@@ -1,4 +1,4 @@
-"""DropEdge (Rong et al., 2020): each undirected edge dropped with probability p, afresh each epoch."""
+"""DropEdge (Rong et al., 2020): drops each undirected edge with probability p, anew in each epoch."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from bench.registry import Tune, Within
 
 @dataclass(frozen=True)
 class DropEdge(EdgeFactorAugmenter):
-    """Drop both directions of an edge together, always from the original graph."""
+    """Drops undirected edges (both directions together), always starting from the original graph."""
 
     p: Annotated[float, Within(0, 1), Tune(0.05, 0.5)] = 0.25
     features: FeaturePolicy = "carry"
 
     def draw_factors(self, edges: EdgeNumbers, rng: Generator) -> np.ndarray:
-        """Which undirected edges stay."""
+        """Which undirected edges are kept."""
         return rng.random(edges.total) >= self.p

@@ -1,4 +1,4 @@
-"""DropNode (You et al., 2020): a share p of the nodes removed with their edges, afresh each epoch."""
+"""DropNode (You et al., 2020): removes a share p of the nodes and their edges, anew in each epoch."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bench.registry import Tune, Within
 
 @dataclass(frozen=True)
 class DropNode(KeptNodesAugmenter):
-    """Remove exactly int(p n) nodes, but never the last one; the rows leave `x`, so no readout counts them."""
+    """Removes exactly int(p n) nodes, but never the last one. Their rows leave `x`, so no readout counts them."""
 
     p: Annotated[float, Within(0, 1), Tune(0.05, 0.5)] = 0.25
     features: FeaturePolicy = "carry"
 
     def draw_kept(self, graphs: EdgeNumbers, rng: Generator) -> np.ndarray:
-        """The nodes that stay, graph after graph."""
+        """The nodes that are kept, graph by graph."""
         dropped = (self.p * graphs.sizes).astype(np.int64)
         return choose_within(graphs.sizes, np.maximum(graphs.sizes - dropped, np.minimum(graphs.sizes, 1)), rng)

@@ -1,4 +1,4 @@
-"""Gaussian noise on node features, afresh each epoch (training with noise: Bishop, Neural Computation 1995)."""
+"""Gaussian noise on node features, anew in each epoch (training with noise: Bishop, Neural Computation 1995)."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ class FeatureNoise(FeatureAugmenter):
     identity: ClassVar[Mapping[str, Scalar]] = {"std": 0.0}
 
     def draw_features(self, x: np.ndarray, graphs: EdgeNumbers, rng: Generator) -> np.ndarray:
-        """The features with noise."""
+        """The features with noise added."""
         return x + self.std * rng.standard_normal(x.shape, dtype=np.float32)

@@ -22,13 +22,13 @@ from augmenters.s_mixup import adjacency
 from augmenters.transport import densest_pairs, node_features, pairs_of_small, uniform
 from bench.registry import Tune, Within
 
-ITERATIONS, TOLERANCE = 20, 1e-4  # of the barycenter: as many as it needs on graphs of this size
-INNER = 200  # iterations of a coupling at most
+ITERATIONS, TOLERANCE = 20, 1e-4  # of the barycenter; enough to converge on graphs of this size
+INNER = 200  # iterations per coupling at most
 
 
 @dataclass(frozen=True)
 class Barycenters:
-    """What FGWMixup has drawn: pairs and the share of the first of each."""
+    """The draws of FGWMixup: pairs, and the share of the first graph of each."""
 
     pairs: list[tuple[int, int]]
     shares: list[float]
@@ -37,12 +37,12 @@ class Barycenters:
 
 @dataclass(frozen=True)
 class FGWMixup(OneByOneAugmenter):
-    """The graph between two graphs: the barycenter of structure and features, share ~ Beta(alpha, alpha) of the first.
+    """The fused Gromov-Wasserstein barycenter of two graphs, with share ~ Beta(alpha, alpha) of the first.
 
-    It has floor(share n_1 + (1 - share) n_2) nodes and starts as the first so many of the larger parent. `trade` weighs
-    structure against features. Its strongest pairs become edges until the graph is as dense as the mix of its parents.
-    The label weighs each parent by how near it is: w_1 = d_2 / (d_1 + d_2). Time grows with the third power of the
-    nodes, so graphs of more than `most` nodes are left out, and counted.
+    It has floor(share n_1 + (1 - share) n_2) nodes and is initialized with the first nodes of the larger parent.
+    `trade` weighs structure against features. The strongest pairs become edges until the density matches the mixed
+    density of the parents. The label weighs each parent by its proximity: w_1 = d_2 / (d_1 + d_2). Time grows with the
+    cube of the number of nodes, so graphs with more than `most` nodes are left out and counted.
     """
 
     alpha: Annotated[float, Within(0, 100, above=True), Tune(0.1, 4.0, log=True)] = 0.2
@@ -66,14 +66,14 @@ class FGWMixup(OneByOneAugmenter):
 
 
 def barycenter(first: Data, second: Data, share: float, trade: float, num_classes: int, weighted: bool = False) -> Data:
-    """The mixed graph, with its label; with edge weights where the originals have them."""
+    """The mixed graph with its label; it has edge weights if the originals have them."""
     from ot.gromov import fgw_barycenters
 
     parents = (first, second)
     structures = [adjacency(graph).double().numpy() for graph in parents]
     features = [node_features(graph) for graph in parents]
     sizes = [len(structure) for structure in structures]
-    n = max(math.floor(round(share * sizes[0] + (1 - share) * sizes[1], 9)), 1)  # two of 6 nodes make one of 6
+    n = max(math.floor(round(share * sizes[0] + (1 - share) * sizes[1], 9)), 1)  # two graphs of 6 give one of 6
     start = int(sizes[1] > sizes[0])
     x, strength = fgw_barycenters(
         n,
@@ -105,7 +105,7 @@ def barycenter(first: Data, second: Data, share: float, trade: float, num_classe
 
 
 def distance(structure: np.ndarray, x: np.ndarray, other: np.ndarray, other_x: np.ndarray, trade: float) -> float:
-    """The fused Gromov-Wasserstein distance of two graphs with equal masses on their nodes."""
+    """The fused Gromov-Wasserstein distance of two graphs with uniform node masses."""
     from ot import dist
     from ot.gromov import fused_gromov_wasserstein2
 
@@ -115,7 +115,7 @@ def distance(structure: np.ndarray, x: np.ndarray, other: np.ndarray, other_x: n
 
 
 def nearness_label(distances: Sequence[float], share: float, labels: Sequence[Tensor]) -> Tensor:
-    """The parents' labels, each by how near the new graph is to it; by the share where it is equal to both."""
+    """The parents' labels, weighted by their proximity to the new graph; by `share` if it equals both parents."""
     total = sum(distances)
-    own = distances[1] / total if total > 1e-7 else share  # the solver is that exact
+    own = distances[1] / total if total > 1e-7 else share  # 1e-7: the precision of the solver
     return own * labels[0] + (1 - own) * labels[1]

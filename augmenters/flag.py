@@ -1,4 +1,4 @@
-"""FLAG (Kong et al., CVPR 2022): features perturbed against the model in each step, by gradient ascent."""
+"""FLAG (Kong et al., CVPR 2022): perturbs features in each step by gradient ascent on the loss."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from bench.registry import Tune, Within
 
 @dataclass(frozen=True)
 class FLAG(StepAugmenter):
-    """x + d with d ~ U(-size, size) at first, then d + size sign(gradient), `ascents` times.
+    """x + d with initial d ~ U(-size, size), then d + size sign(gradient), `ascents` times.
 
-    The model learns from every one of the perturbed graphs, each counting 1 / ascents; the optimizer moves once.
+    The model learns from each perturbed graph with weight 1 / ascents; the optimizer steps once.
     """
 
     size: Annotated[float, Within(0, 100, above=True), Tune(0.001, 0.1, log=True)] = 0.01
     ascents: Annotated[int, Within(1, 100)] = 3
 
     def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> list[Tensor]:
-        """Where the perturbation of each graph starts."""
+        """The initial perturbation of each graph."""
         return [torch.from_numpy(rng.uniform(-self.size, self.size, graph.x.shape)).to(graph.x) for graph in graphs]
 
     def step(self, view: TrainingView, graphs: Sequence[Data], drawn: list[Tensor]) -> None:

@@ -1,4 +1,4 @@
-"""G-Mixup (Han et al., 2022): graphs sampled from the mixed graphons of two classes, with mixed labels."""
+"""G-Mixup (Han et al., 2022): samples graphs from the mixed graphons of two classes, with mixed labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from models.sparse_features import SparseFeatures
 
 REDRAWS = 100
 
-# The authors' paper and their code disagree; a setting left at none takes its value from here.
+# The authors' paper and code disagree; a setting of None takes its value from this preset.
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {"low": 0.1, "high": 0.2, "ratio": 0.2, "size": "mean", "estimator": "lg"},
     "code": {"low": 0.005, "high": 0.01, "ratio": 0.15, "size": "median", "estimator": "usvt"},
@@ -29,9 +29,9 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 class Sample(NamedTuple):
-    """One new graph before it is built."""
+    """A new graph before it is built."""
 
-    edges: np.ndarray  # undirected pairs over the positions of the graphon
+    edges: np.ndarray  # undirected pairs of graphon positions
     graphon: Graphon
     label: np.ndarray
 
@@ -40,7 +40,7 @@ class Sample(NamedTuple):
 class GMixup(GraphAugmenter):
     """max(1, round(ratio N)) graphs, spread over `lambdas` draws of lambda ~ U(low, high) and of two classes.
 
-    `size`: whether graphons have as many positions as the graphs have nodes in the mean or in the median.
+    `size`: whether the number of graphon positions is the mean or the median number of nodes.
     """
 
     preset: Literal["paper", "code"] = "paper"
@@ -63,12 +63,12 @@ class GMixup(GraphAugmenter):
             raise UserError(f"GMixup: {bounds}; give the range of lambda in ascending order")
 
     def value(self, name: str) -> Any:
-        """A setting, or what the preset says where it is none."""
+        """The value of a setting; the preset's value if it is None."""
         given = getattr(self, name)
         return PRESETS[self.preset][name] if given is None else given
 
     def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> list[Sample]:
-        """Graphons of the classes, then lambdas, pairs of classes and Bernoulli graphs."""
+        """Estimate the graphons of the classes; then draw lambdas, pairs of classes and Bernoulli graphs."""
         sizes = np.array([int(graph.num_nodes or 0) for graph in graphs])
         size = max(1, round(float(np.mean(sizes) if self.value("size") == "mean" else np.median(sizes))))
         members: dict[int, list[Data]] = {}
@@ -90,7 +90,9 @@ class GMixup(GraphAugmenter):
         return mix_graphons(graphons[first], graphons[second], share), label
 
     def _sample(self, graphon: Graphon, label: np.ndarray, rng: Generator, context: Context) -> Sample:
-        """A draw that has edges; when none comes, the likeliest edge alone, counted."""
+        """Draw a graph with at least one edge; if none is found, use only the most probable edge and count the
+        fallback.
+        """
         for _ in range(REDRAWS):
             edges = sample_edges(graphon.probabilities, rng)
             if edges.shape[1]:
@@ -108,7 +110,7 @@ class GMixup(GraphAugmenter):
 
 
 def build(sample: Sample, weighted: bool) -> Data:
-    """The sampled graph, both directions of each edge, positions without an edge left out (but never the last)."""
+    """Build the sampled graph with both directions of each edge; positions without edges are dropped, but never all."""
     kept = np.unique(sample.edges) if sample.edges.size else np.zeros(1, dtype=np.int64)
     ends = torch.from_numpy(np.searchsorted(kept, sample.edges))
     both = torch.cat([ends, ends.flip(0)], dim=1)
@@ -123,5 +125,5 @@ def build(sample: Sample, weighted: bool) -> Data:
 
 
 def as_features(rows: np.ndarray | sp.csr_array) -> Tensor:
-    """Rows of a graphon's features as those of a graph, sparse where they are."""
+    """Rows of a graphon's features in the format of the graphs, sparse if they are sparse."""
     return torch.from_numpy(rows).float() if isinstance(rows, np.ndarray) else SparseFeatures.of_matrix(rows)

@@ -1,4 +1,4 @@
-"""GDM, Graph Dual Mixup: pairs chosen by difficulty, mixed in features and in structure, beside the originals."""
+"""GDM, Graph Dual Mixup: mixes pairs of graphs, chosen by difficulty, in features and in structure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LONELY = Data(edge_index=torch.empty(2, 0, dtype=torch.long), num_nodes=1)
 
 @dataclass(frozen=True)
 class Plan:
-    """What GDM has drawn: the mixings, and what the encoder makes of the originals where the wiring reads it."""
+    """The draws of GDM: the mixings, and the encoded originals if the wiring needs them."""
 
     mixings: list[Mixing]
     encoded: Encoded | None
@@ -37,7 +37,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Structural embeddings: one table per graph, and the row of a node without edges."""
+    """Structural embeddings: one table per graph, and the embedding of a node without edges."""
 
     rows: list[Tensor]
     lonely: Tensor
@@ -45,15 +45,17 @@ class Encoded:
 
 @dataclass(frozen=True)
 class GDM(OneByOneAugmenter):
-    """Algorithm 1 of the paper up to the final training.
+    """Algorithm 1 of the paper, up to the final training.
 
-    `sampler`: which pairs (any, or three equal subsets by accuracy or uncertainty); `without` leaves one subset out
-    and the others keep their size. `count`: graphs generated as a multiple of the originals, rounded up to thirds.
-    `encoder`, `width`, `structure`: the auto-encoder, its embedding and what it reads. `wiring`: edges by the
-    threshold `eps`, or one of the controls. Generated graphs have edge weights only where the originals have.
-    Where the paper can be read in two ways: `output` of the encoder's second layer; `padding` of the smaller graph,
-    by zero rows of its embedding or before it is encoded; `alignment` of two graphs' nodes, at random or by the rank
-    of their degrees; graphs `generated` once, or afresh each epoch.
+    `sampler`: how pairs are chosen (at random, or three equal subsets by accuracy or uncertainty); `without` leaves one
+    subset out, and the others keep their size. `count`: number of generated graphs as a multiple of the originals,
+    rounded up to a multiple of three. `encoder`, `width`, `structure`: the auto-encoder, its embedding size and its
+    input. `wiring`: edges by the threshold `eps`, or by one of the controls. Generated graphs have edge weights only if
+    the originals do.
+
+    Settings for what the paper leaves open: `output` of the encoder's second layer; `padding` of the smaller graph,
+    either with zero embeddings or before encoding; `alignment` of the two graphs' nodes, at random or by degree rank;
+    `generated` once or anew in each epoch.
     """
 
     sampler: Sampler = "rand"
@@ -94,7 +96,9 @@ class GDM(OneByOneAugmenter):
         return Plan(mixings, self.encoded(graphs, context) if decodes else None, context.num_classes)
 
     def encoded(self, graphs: Sequence[Data], context: Context) -> Encoded:
-        """Structural embeddings of the originals; the key names all they depend on, so a trial's methods share them."""
+        """Structural embeddings of the originals. The key names everything they depend on, so the methods of a trial
+        share them.
+        """
 
         def train(rng: Generator) -> Encoded:
             model = fit_autoencoder(graphs, rng, self.encoder, self.width, self.structure, EPOCHS, self.output)
@@ -114,5 +118,5 @@ class GDM(OneByOneAugmenter):
 
 
 def subset_size(graphs: int, count: float = 1.0) -> int:
-    """Graphs in each of the three subsets."""
-    return math.ceil(round(count * graphs / 3, 9))  # 0.3 * 10 / 3 is one, whatever the last bit says
+    """The number of graphs in each of the three subsets."""
+    return math.ceil(round(count * graphs / 3, 9))  # 0.3 * 10 / 3 is 1, in spite of floating-point error

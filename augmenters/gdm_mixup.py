@@ -1,4 +1,4 @@
-"""Dual mixup: features, labels and structural embeddings of two graphs mixed with one lambda (Eq. 9-13)."""
+"""Dual mixup: features, labels and structural embeddings of two graphs, mixed with one lambda (Eq. 9-13)."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ Alignment = Literal["random", "rank"]
 
 @dataclass(frozen=True)
 class Mixing:
-    """Everything random about one new graph."""
+    """The random choices for one new graph."""
 
     first: int
     second: int
-    share: float  # lambda, the part of the first
-    places: np.ndarray  # where each node of the smaller graph goes among those of the larger
+    share: float  # lambda, the share of the first graph
+    places: np.ndarray  # the position of each node of the smaller graph in the larger one
 
 
 def draw_mixing(pair: tuple[int, int], sizes: np.ndarray, alpha: float, beta: float, rng: Generator) -> Mixing:
-    """lambda ~ Beta(alpha, beta), and one random permutation that aligns the smaller graph after padding."""
+    """lambda ~ Beta(alpha, beta), and a random permutation that aligns the smaller graph after padding."""
     small, large = sorted((int(sizes[pair[0]]), int(sizes[pair[1]])))
     return Mixing(*pair, float(rng.beta(alpha, beta)), rng.permutation(large)[:small])
 
 
 def by_rank(first: Data, second: Data) -> np.ndarray:
-    """Places that put nodes of equal rank together: the smaller graph's i-th by degree on the larger one's i-th.
+    """Positions that align nodes of equal degree rank: the smaller graph's i-th node with the larger one's i-th.
 
-    Highest degree first, equal ones in their graph's own order; of two equal sizes the second is placed.
+    Sorted by descending degree, ties in the graph's own order. If both graphs have the same size, the second is
+    permuted.
     """
     small, large = (first, second) if int(first.num_nodes or 0) < int(second.num_nodes or 0) else (second, first)
     ranked = [np.argsort(-degrees(graph), kind="stable") for graph in (small, large)]
@@ -48,15 +49,15 @@ def by_rank(first: Data, second: Data) -> np.ndarray:
 
 
 def degrees(graph: Data) -> np.ndarray:
-    """How many edges each node has."""
+    """The number of edges of each node."""
     return np.bincount(graph.edge_index[0].numpy(), minlength=int(graph.num_nodes or 0))
 
 
 def mix_rows(first: Tensor, second: Tensor, mixing: Mixing, pad: Tensor | None = None) -> Tensor:
-    """lambda first + (1 - lambda) second, the smaller one padded (with zero rows, or with `pad`) and put in its places.
+    """lambda first + (1 - lambda) second, where the smaller table is padded (with zeros or `pad`) and permuted.
 
-    Of two equal sizes the second is permuted. Features and embeddings go through here with the same places, so a
-    node keeps its two halves together (Eq. 9 and 10).
+    If both have the same size, the second is permuted. Features and embeddings use the same positions, so that they
+    stay consistent (Eq. 9 and 10).
     """
     share, places = mixing.share, torch.from_numpy(mixing.places)
     if pad is None and is_sparse(first) and is_sparse(second):
@@ -74,13 +75,13 @@ def mix_rows(first: Tensor, second: Tensor, mixing: Mixing, pad: Tensor | None =
 
 @dataclass(frozen=True)
 class DualMixup:
-    """Makes one graph of two; `wiring` says where its edges come from."""
+    """Mixes two graphs into one; `wiring` determines its edges."""
 
     wiring: Wiring
     eps: float
     num_classes: int
     weighted: bool
-    pad: Tensor | None = None  # the embedding of a node without edges, where padded graphs are encoded
+    pad: Tensor | None = None  # the embedding of a node without edges, if graphs are padded before encoding
 
     def __call__(self, first: Data, second: Data, embeddings: tuple[Tensor, Tensor] | None, mixing: Mixing) -> Data:
         share = mixing.share
@@ -95,7 +96,7 @@ class DualMixup:
         return new
 
     def edges(self, first: Data, second: Data, embeddings: tuple[Tensor, Tensor] | None, mixing: Mixing) -> Edges:
-        """The edges of the new graph, from the mixed embeddings where there are any."""
+        """The edges of the new graph, from the mixed embeddings if there are any."""
         if embeddings is None:
             complete = self.wiring == "complete"
             return complete_edges(larger_size(first, second), self.weighted) if complete else no_edges(self.weighted)
@@ -107,5 +108,5 @@ class DualMixup:
 
 
 def larger_size(first: Data, second: Data) -> int:
-    """max(n_i, n_j), the number of nodes of a mixed graph."""
+    """max(n_i, n_j), the number of nodes of the mixed graph."""
     return max(int(first.num_nodes or 0), int(second.num_nodes or 0))

@@ -1,4 +1,4 @@
-"""How a mixed embedding becomes edges: by threshold as in the paper, or one of the controls. No self loops anywhere."""
+"""From mixed embeddings to edges: by threshold as in the paper, or by one of the controls. Never creates self-loops."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 Wiring = Literal["threshold", "calibrated", "complete", "identity"]
-Edges = tuple[Tensor, Tensor | None]  # edge_index sorted by row; weights where asked for
-TILE = 1024  # rows decoded at once
+Edges = tuple[Tensor, Tensor | None]  # edge_index sorted by row; weights if requested
+TILE = 1024  # rows decoded at a time
 
 
 def inner_products(embedding: Tensor) -> Tensor:
-    """H H^T, the logits of Eq. 11: upper tiles computed, then mirrored, so that it is symmetric to the last bit."""
+    """H H^T, the logits of Eq. 11: upper tiles are computed and mirrored, so the result is exactly symmetric."""
     n = len(embedding)
     logits = torch.zeros(n, n)
     for start in range(0, n, TILE):
@@ -27,7 +27,7 @@ def inner_products(embedding: Tensor) -> Tensor:
 
 
 def threshold_edges(embedding: Tensor, eps: float, weighted: bool = False) -> Edges:
-    """A = sigmoid(H H^T), entries below eps dropped, the rest 1 unless the originals are weighted (Eq. 11-13)."""
+    """A = sigmoid(H H^T) without entries below eps; others become 1 unless the originals are weighted (Eq. 11-13)."""
     cut = {0.0: -math.inf, 1.0: math.inf}.get(eps) or math.log(eps / (1 - eps))  # sigmoid(z) >= eps iff z >= cut
     logits = inner_products(embedding)
     keep = (logits >= cut).fill_diagonal_(False)
@@ -35,9 +35,9 @@ def threshold_edges(embedding: Tensor, eps: float, weighted: bool = False) -> Ed
 
 
 def calibrated_edges(embedding: Tensor, density: float, weighted: bool = False) -> Edges:
-    """The same with the threshold at which this share of all pairs remains, to the nearest pair.
+    """The same with the threshold that keeps this share of all pairs, to the nearest pair.
 
-    Of the pairs tied at the threshold (isolated nodes share one embedding) evenly spaced ones stay.
+    Among pairs tied at the threshold (isolated nodes share one embedding), evenly spaced ones are kept.
     """
     n = len(embedding)
     logits = inner_products(embedding)
@@ -56,24 +56,24 @@ def calibrated_edges(embedding: Tensor, density: float, weighted: bool = False) 
 
 
 def strengths(logits: Tensor, keep: Tensor) -> Tensor:
-    """sigmoid of the kept entries; mirrored too, for a vectorised sigmoid rounds by where an entry lies in memory."""
+    """sigmoid of the kept entries; mirrored too, because a vectorized sigmoid rounds depending on the position."""
     upper = logits.sigmoid().triu_(1)
     return (upper + upper.T)[keep]
 
 
 def complete_edges(n: int, weighted: bool = False) -> Edges:
-    """Every pair of nodes."""
+    """All pairs of nodes."""
     edge_index = edges_where(torch.ones(n, n, dtype=torch.bool).fill_diagonal_(False))
     return edge_index, torch.ones(edge_index.shape[1]) if weighted else None
 
 
 def no_edges(weighted: bool = False) -> Edges:
-    """The identity as adjacency: each node by itself (self loops, where a backbone wants them, are its own)."""
+    """No edges (a backbone may still add self-loops)."""
     return torch.empty(2, 0, dtype=torch.long), torch.ones(0) if weighted else None
 
 
 def edges_where(keep: Tensor) -> Tensor:
-    """The edge index of a dense mask; written in place, for a complete graph of 5,748 nodes has 0.5 GB of edges."""
+    """The edge index of a dense mask; written in place, because a complete graph of 5,748 nodes has 0.5 GB of edges."""
     flat = np.flatnonzero(keep.numpy())
     edge_index = np.empty((2, len(flat)), dtype=np.int64)
     np.divmod(flat, max(keep.shape[1], 1), out=(edge_index[0], edge_index[1]))

@@ -25,7 +25,7 @@ ITERATIONS, PROJECTIONS = 50, 200  # of the coupling, which need not be exact
 
 @dataclass(frozen=True)
 class Geodesics:
-    """What GeoMix has drawn: pairs, the share of the first of each, and a seed for each coupling's start."""
+    """The draws of GeoMix: pairs, the share of the first graph of each, and a seed for each coupling."""
 
     pairs: list[tuple[int, int]]
     shares: list[float]
@@ -35,12 +35,12 @@ class Geodesics:
 
 @dataclass(frozen=True)
 class GeoMix(OneByOneAugmenter):
-    """Both graphs on one support of `support` nodes, mixed there: A = lambda A_1 + (1 - lambda) A_2, X and y likewise.
+    """Maps both graphs to a common support and mixes them there: A = lambda A_1 + (1 - lambda) A_2; X and y likewise.
 
-    A low-rank Gromov-Wasserstein coupling Q diag(1/g) R^T carries the nodes of both graphs to the support (fewer nodes
-    where a graph has fewer). lambda ~ Beta(alpha, alpha). Entries below eps are dropped, no self loops. All generated
-    graphs have one size, whatever their label: where size tells the classes apart, they lose it. Graphs of more than
-    `most` nodes are left out, and counted.
+    A low-rank Gromov-Wasserstein coupling Q diag(1/g) R^T maps the nodes of both graphs to `support` nodes (fewer if a
+    graph is smaller). lambda ~ Beta(alpha, alpha). Entries below eps and self-loops are dropped. All generated graphs
+    have the same size whatever their label, so they carry no information where size separates the classes. Graphs with
+    more than `most` nodes are left out and counted.
     """
 
     alpha: Annotated[float, Within(0, 100, above=True), Tune(0.1, 4.0, log=True)] = 1.0
@@ -67,7 +67,7 @@ class GeoMix(OneByOneAugmenter):
 
 
 def common_support(first: Data, second: Data, support: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """For each graph a matrix whose row per node of the support sums to 1 over the graph's own nodes."""
+    """For each graph, a matrix with one row per support node that sums to 1 over the graph's nodes."""
     from ot.gromov import lowrank_gromov_wasserstein_samples
 
     structures = [adjacency(graph).double().numpy() for graph in (first, second)]
@@ -77,7 +77,7 @@ def common_support(first: Data, second: Data, support: int, seed: int) -> tuple[
         return uniform(sizes[0])[None], uniform(sizes[1])[None]
     factors = [(structure, np.eye(len(structure))) for structure in structures]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it has not converged: a coupling near the best one will do
+        warnings.simplefilter("ignore")  # that it has not converged: an approximate coupling is good enough
         left, right, masses = lowrank_gromov_wasserstein_samples(
             *(node_features(graph) for graph in (first, second)),
             rank=rank,
@@ -85,7 +85,7 @@ def common_support(first: Data, second: Data, support: int, seed: int) -> tuple[
             cost_factorized_Xs=factors[0],
             cost_factorized_Xt=factors[1],
             numItermax=ITERATIONS,
-            stopThr=1e-9,  # POT's own limit is met at once, by a coupling that mixes all nodes with all
+            stopThr=1e-9,  # POT's default limit is reached at once, by a uniform coupling
             numItermax_dykstra=PROJECTIONS,
             stopThr_dykstra=1e-2,
             seed_init=seed,
@@ -103,14 +103,14 @@ def _rows(coupling: np.ndarray, masses: np.ndarray) -> np.ndarray:
 def mixed_on_support(
     first: Data, second: Data, maps: tuple[np.ndarray, np.ndarray], share: float, eps: float, num_classes: int
 ) -> Data:
-    """The mix of both graphs as seen from the support."""
+    """The mix of both graphs on the support."""
     parents = (first, second)
     tables = [
         torch.from_numpy(rows @ adjacency(graph).double().numpy() @ rows.T).to(torch.get_default_dtype())
         for rows, graph in zip(maps, parents, strict=True)
     ]
     upper = (share * tables[0] + (1 - share) * tables[1]).triu(1)
-    table = upper + upper.T  # symmetric to the last bit
+    table = upper + upper.T  # exactly symmetric
     there = (table >= eps) & (table > 0)
     labels = [label_distribution(graph, num_classes) for graph in parents]
     new = Data(edge_index=edges_where(there), edge_weight=table[there], num_nodes=len(table))

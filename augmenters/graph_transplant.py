@@ -1,4 +1,4 @@
-"""Graph Transplant (Park et al., AAAI 2022): a salient part of one graph put into another in each step."""
+"""Graph Transplant (Park et al., AAAI 2022): moves a salient part of one graph into another in each step."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from augmenters.base import Context, FeaturePolicy, StepAugmenter, TrainingView,
 from augmenters.functional import EdgeNumbers, any_weighted, edge_weights
 from bench.registry import Tune, Within
 
-SALIENT = 0.2  # anchors of the source are among this share of its nodes, the most salient ones
+SALIENT = 0.2  # anchors of the source are drawn from this share of its nodes, the most salient ones
 
 
 @dataclass(frozen=True)
 class GraphTransplant(StepAugmenter):
-    """With probability p a graph gives up a part and gets the part of another, with a label by saliency.
+    """With probability p, replaces a part of a graph with a part of another and mixes the labels by saliency.
 
     A part grows from `anchors` of the nodes (random ones of the destination, random ones among the most salient of the
-    source) over 1 to `hops` hops; of each hop a Beta(2, 2) share is taken. Nodes that lost edges are joined at random
-    across the cut until one side has its degrees back. A node's saliency is the length of the loss gradient at its last
-    layer, over the sum in its graph; the source's label counts as its part's share of the new graph's saliency.
+    source) over 1 to `hops` hops; a Beta(2, 2) share of each hop is taken. Nodes that lost edges are connected at
+    random across the cut until one side has its degrees back. A node's saliency is the norm of the loss gradient at its
+    last layer, relative to the sum over its graph. The source's label is weighted by the share of its part in the new
+    graph's saliency.
     """
 
     p: Annotated[float, Within(0, 1), Tune(0.1, 1.0)] = 0.5
@@ -37,7 +38,7 @@ class GraphTransplant(StepAugmenter):
     labels: ClassVar[Literal["kept", "mixed"]] = "mixed"
 
     def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> Generator:
-        """A stream for the step: what is drawn depends on the saliencies at that moment."""
+        """A generator for the step: the draws depend on the saliencies at that moment."""
         return generator(int(rng.integers(2**63)))
 
     def step(self, view: TrainingView, graphs: Sequence[Data], drawn: Generator) -> None:
@@ -57,7 +58,7 @@ class GraphTransplant(StepAugmenter):
         view.learn(made)
 
     def part(self, graph: Data, salient: Tensor | None, rng: Generator) -> np.ndarray:
-        """True for the nodes of a part; its anchors are among the most salient ones where saliencies are given."""
+        """A mask of the nodes of a part; its anchors are among the most salient nodes if saliencies are given."""
         n = int(graph.num_nodes or 0)
         wanted = max(1, round(self.anchors * n))
         pool = np.arange(n)
@@ -75,13 +76,13 @@ class GraphTransplant(StepAugmenter):
 
 
 def per_graph_share(values: Tensor) -> Tensor:
-    """Saliencies over their sum; equal ones where all are zero."""
+    """Saliencies divided by their sum; uniform if all are zero."""
     total = float(values.sum())
     return values / total if total > 0 else torch.full_like(values, 1 / max(len(values), 1))
 
 
 def lost_edges(graph: Data, stays: np.ndarray) -> np.ndarray:
-    """For each node that stays, once per edge that it loses, its new number."""
+    """For each node that stays, its new number, once per edge that it loses."""
     number = np.cumsum(stays) - 1
     first, second = graph.edge_index.numpy()
     cut = stays[first] & ~stays[second]
@@ -89,7 +90,7 @@ def lost_edges(graph: Data, stays: np.ndarray) -> np.ndarray:
 
 
 def stubs_joined(first: np.ndarray, second: np.ndarray, rng: Generator) -> np.ndarray:
-    """Random pairs of ends, one of each side, until one side is used up; no pair twice."""
+    """Random pairs of ends, one from each side, until one side is used up; no pair occurs twice."""
     count = min(len(first), len(second))
     pairs = np.stack([rng.permutation(first)[:count], rng.permutation(second)[:count]])
     joined: np.ndarray = np.unique(pairs, axis=1)
@@ -97,7 +98,7 @@ def stubs_joined(first: np.ndarray, second: np.ndarray, rng: Generator) -> np.nd
 
 
 def mixed_label(pair: tuple[Data, Data], salient: tuple[Tensor, Tensor], num_classes: int) -> Tensor:
-    """Both labels, weighted by the saliency of what there is of each graph."""
+    """Both labels, weighted by the saliency of what remains of each graph."""
     kept, given = (float(part.sum()) for part in salient)
     share = given / (kept + given) if kept + given > 0 else len(salient[1]) / (len(salient[0]) + len(salient[1]))
     labels = [label_distribution(graph, num_classes) for graph in pair]
@@ -107,7 +108,7 @@ def mixed_label(pair: tuple[Data, Data], salient: tuple[Tensor, Tensor], num_cla
 def transplanted(
     pair: tuple[Data, Data], stays: tuple[np.ndarray, np.ndarray], bridges: np.ndarray, label: Tensor, weighted: bool
 ) -> Data:
-    """What stays of both graphs, the second's nodes behind the first's, joined by the bridges, which weigh 1."""
+    """The remaining nodes of both graphs, first graph first, connected by the bridges, which have weight 1."""
     kept = [torch.from_numpy(nodes) for nodes in stays]
     inner = [mask[graph.edge_index].all(dim=0) for mask, graph in zip(kept, pair, strict=True)]
     offset = int(kept[0].sum())

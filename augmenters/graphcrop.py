@@ -1,4 +1,4 @@
-"""GraphCrop (Wang et al., 2020, arXiv:2009.10564): the part of a graph that is nearest to a random node, each epoch."""
+"""GraphCrop (Wang et al., 2020, arXiv:2009.10564): keeps the part of a graph around a random node, in each epoch."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bench.registry import Tune, Within
 
 @dataclass(frozen=True)
 class GraphCrop(KeptNodesAugmenter):
-    """Remove the int(p n) nodes that personalized PageRank from a random root ranks lowest, but never the last one."""
+    """Removes the int(p n) nodes that personalized PageRank from a random root ranks lowest, but never the last one."""
 
     p: Annotated[float, Within(0, 1), Tune(0.05, 0.5)] = 0.3
     features: FeaturePolicy = "carry"
 
     def draw_kept(self, graphs: EdgeNumbers, rng: Generator) -> np.ndarray:
-        """The nodes that stay, graph after graph."""
+        """The nodes that are kept, graph by graph."""
         order = order_from_roots(graphs, one_per_graph(graphs.sizes, rng), rng)
         return first_in_each_graph(graphs, order, kept_sizes(graphs.sizes, self.p))

@@ -1,4 +1,4 @@
-"""Graphons of a set of graphs: aligned by degree, averaged, smoothed; and random graphs from them."""
+"""Graphons of a set of graphs: aligned by degree, averaged, smoothed; and random graphs sampled from them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ USVT_THRESHOLD = 0.2  # times sqrt(K), as in the authors' code
 
 @dataclass(frozen=True)
 class Graphon:
-    """Edge probabilities on a K x K grid, and a feature row for each of its K positions where graphs have features."""
+    """Edge probabilities on a K x K grid, and one feature row per position if the graphs have features."""
 
     probabilities: np.ndarray
     features: np.ndarray | sp.csr_array | None
 
 
 def degree_order(graph: Data) -> np.ndarray:
-    """The nodes from the highest degree to the lowest, equal ones in their own order."""
+    """The nodes by descending degree, ties in their own order."""
     degrees = np.bincount(graph.edge_index[0].numpy(), minlength=int(graph.num_nodes or 0))
     return np.argsort(-degrees, kind="stable")
 
@@ -35,7 +35,7 @@ def degree_order(graph: Data) -> np.ndarray:
 def aligned_adjacency(graph: Data, size: int) -> np.ndarray:
     """The adjacency matrix in degree order, cropped to the first `size` nodes or padded with zeros.
 
-    Edges of cropped nodes go before anything is made dense: a graph may have thousands of nodes.
+    Edges of cropped nodes are removed while the matrix is sparse, because a graph may have thousands of nodes.
     """
     place = np.full(int(graph.num_nodes or 0), -1)
     kept = degree_order(graph)[:size]
@@ -48,10 +48,10 @@ def aligned_adjacency(graph: Data, size: int) -> np.ndarray:
 
 
 def aligned_features(graphs: Sequence[Data], size: int) -> np.ndarray | sp.csr_array | None:
-    """Mean feature row of each position in degree order, over the graphs that reach it.
+    """The mean feature row of each position in degree order, over the graphs that reach it.
 
-    A position that no graph reaches gets the mean over all nodes: padding with zeros instead would turn constant
-    features into a sign of the graph's size.
+    A position that no graph reaches gets the mean over all nodes: with zero padding, constant features would encode the
+    size of the graph.
     """
     if any(graph.x is None for graph in graphs):
         return None
@@ -66,7 +66,7 @@ def aligned_features(graphs: Sequence[Data], size: int) -> np.ndarray | sp.csr_a
 
 
 def _aligned_sparse(rows: Sequence[sp.csr_array], size: int) -> sp.csr_array:
-    """The same of sparse rows in degree order."""
+    """The same for sparse rows in degree order."""
     total, reached = sp.csr_array((size, rows[0].shape[1])), np.zeros(size)
     for row in rows:
         first = row[:size]
@@ -81,10 +81,10 @@ def _aligned_sparse(rows: Sequence[sp.csr_array], size: int) -> sp.csr_array:
 
 
 def largest_gap(mean: np.ndarray) -> np.ndarray:
-    """Largest gap (Channarond et al., 2012): nodes fall into blocks at the widest gaps of the sorted degrees.
+    """Largest gap (Channarond et al., 2012): splits nodes into blocks at the largest gaps of the sorted degrees.
 
-    Each pair of nodes gets the mean of its pair of blocks, the diagonal left aside, so the expected number of edges
-    stays as it is. Blocks: floor(log2 K) + 1.
+    Each pair of nodes gets the mean of its block, without the diagonal, so the expected number of edges is unchanged.
+    There are floor(log2 K) + 1 blocks.
     """
     size = len(mean)
     degrees = mean.sum(axis=1)
@@ -102,14 +102,14 @@ def largest_gap(mean: np.ndarray) -> np.ndarray:
 
 
 def singular_value_threshold(mean: np.ndarray, threshold: float = USVT_THRESHOLD) -> np.ndarray:
-    """USVT (Chatterjee, 2015): singular values below threshold x sqrt(K) dropped, the rest clipped to [0, 1]."""
+    """USVT (Chatterjee, 2015): drops singular values below threshold x sqrt(K) and clips the result to [0, 1]."""
     values, vectors = np.linalg.eigh(mean)  # the matrix is symmetric: its singular values are |eigenvalues|
     values = np.where(np.abs(values) >= threshold * math.sqrt(len(mean)), values, 0.0)
     return np.clip((vectors * values) @ vectors.T, 0.0, 1.0)
 
 
 def estimate_graphon(graphs: Sequence[Data], size: int, estimator: Estimator) -> Graphon:
-    """The graphon that these graphs seem to be drawn from."""
+    """Estimate the graphon of these graphs."""
     mean = np.zeros((size, size))
     for graph in graphs:
         mean += aligned_adjacency(graph, size) / len(graphs)
@@ -126,7 +126,7 @@ def mix_graphons(first: Graphon, second: Graphon, share: float) -> Graphon:
 
 
 def sample_edges(probabilities: np.ndarray, rng: Generator) -> np.ndarray:
-    """One Bernoulli draw for each pair i < j, as undirected pairs, shape [2, edges]."""
+    """One Bernoulli draw per pair i < j, as undirected pairs of shape [2, edges]."""
     low, high = np.triu_indices(len(probabilities), 1)
     hit = rng.random(len(low)) < probabilities[low, high]
     return np.stack([low[hit], high[hit]])

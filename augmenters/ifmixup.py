@@ -1,4 +1,4 @@
-"""ifMixup (Guo and Mao, AAAI 2023): two graphs laid over one another, edges, features and labels mixed alike."""
+"""ifMixup (Guo and Mao, AAAI 2023): overlays two graphs and mixes edges, features and labels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bench.registry import Tune, Within
 
 @dataclass(frozen=True)
 class Mixings:
-    """What ifMixup has drawn."""
+    """The draws of ifMixup."""
 
     mixings: list[Mixing]
     num_classes: int
@@ -31,10 +31,10 @@ class Mixings:
 
 @dataclass(frozen=True)
 class IfMixup(OneByOneAugmenter):
-    """A = lambda A_1 + (1 - lambda) A_2 with edge weights, X and y likewise; lambda ~ Beta(alpha, alpha).
+    """A = lambda A_1 + (1 - lambda) A_2 with edge weights; X and y likewise; lambda ~ Beta(alpha, alpha).
 
-    The smaller graph is padded with nodes of zeros. `align`: whether it is put in random places, or node by node as the
-    files have them. As many graphs as GDM makes: this is GDM without its auto-encoder.
+    The smaller graph is padded with zero nodes. `align`: whether its nodes are placed at random or in file order.
+    Generates as many graphs as GDM: it is GDM without the auto-encoder.
     """
 
     alpha: Annotated[float, Within(0, 100, above=True), Tune(0.1, 5.0, log=True)] = 1.0
@@ -60,10 +60,10 @@ class IfMixup(OneByOneAugmenter):
 
 
 def overlay(first: Data, second: Data, mixing: Mixing, num_classes: int) -> Data:
-    """The mixed graph; edges that weigh nothing are left out."""
+    """The mixed graph without edges of weight zero."""
     share, size = mixing.share, larger_size(first, second)
     places = torch.from_numpy(mixing.places)
-    # As in `mix_rows`: the smaller graph moves, of two equal sizes the second.
+    # As in `mix_rows`: the smaller graph is permuted; at equal sizes, the second.
     ends = [first.edge_index, second.edge_index]
     moved = 1 if int(first.num_nodes or 0) >= int(second.num_nodes or 0) else 0
     ends[moved] = places[ends[moved]]
@@ -78,7 +78,7 @@ def overlay(first: Data, second: Data, mixing: Mixing, num_classes: int) -> Data
 
 
 def summed_edges(edge_index: Tensor, weight: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Each edge once, with the sum of its weights; those that weigh nothing are left out."""
+    """Each edge once with the sum of its weights; edges of weight zero are left out."""
     codes, place = torch.unique(edge_index[0] * size + edge_index[1], return_inverse=True)
     total = torch.zeros(len(codes)).index_add_(0, place, weight.float())
     there = total > 0

@@ -1,4 +1,4 @@
-"""Several graphs as one, for methods that make other structure of all of them at once each epoch."""
+"""Several graphs as one, for methods that rewire all of them at once in each epoch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from augmenters.functional import EdgeNumbers, any_weighted, edge_weights
 
 
 class JoinedGraphs(EdgeNumbers):
-    """Graphs numbered through, with the weight of each undirected edge where some graph has weights."""
+    """Graphs with consecutive node numbers, and the weight of each undirected edge if any graph is weighted."""
 
     def __init__(self, graphs: Sequence[Data]) -> None:
         super().__init__(graphs)
@@ -22,7 +22,7 @@ class JoinedGraphs(EdgeNumbers):
 
     @cached_property
     def weights(self) -> np.ndarray | None:
-        """One per undirected edge: that of either of its directions."""
+        """The weight of each undirected edge, which both directions share."""
         if not any_weighted(self._graphs):
             return None
         found = np.empty(self.total, dtype=np.float32)
@@ -31,14 +31,14 @@ class JoinedGraphs(EdgeNumbers):
 
     @cached_property
     def rows(self) -> np.ndarray | None:
-        """The features of all nodes; None where some graph has none."""
+        """The features of all nodes; None if any graph has none."""
         if any(graph.x is None for graph in self._graphs):
             return None
         found: np.ndarray = torch.cat([graph.x for graph in self._graphs]).numpy()
         return found
 
     def rebuilt(self, edges: np.ndarray, weights: np.ndarray | None, rows: np.ndarray | None = None) -> Rebuilt:
-        """New undirected edges over the same nodes; `rows` are new features, one per node, where they change."""
+        """New undirected edges over the same nodes; `rows` are new features, one per node, if they change."""
         apart = edges[0] != edges[1]  # a self loop is its own way back
         both = np.concatenate([edges, edges[::-1, apart]], axis=1)
         order = np.argsort(both[0] * self.nodes + both[1], kind="stable")
@@ -48,24 +48,24 @@ class JoinedGraphs(EdgeNumbers):
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """Other edges of graphs that are numbered through, and their weights and node features where those change too.
+    """New edges of consecutively numbered graphs, with their weights and node features if those change too.
 
-    Edges are there in both directions, sorted by their first end, then by their second.
+    Edges are listed in both directions, sorted by their first node, then by their second.
     """
 
     edges: np.ndarray
     weights: np.ndarray | None
     rows: np.ndarray | None
-    sizes: np.ndarray  # nodes of each graph
+    sizes: np.ndarray  # number of nodes of each graph
 
     @property
     def counts(self) -> np.ndarray:
-        """Directed edges of each graph."""
+        """Number of directed edges of each graph."""
         graph_of_node = np.repeat(np.arange(len(self.sizes)), self.sizes)
         return np.bincount(graph_of_node[self.edges[0]], minlength=len(self.sizes))
 
     def graphs(self, originals: Sequence[Data]) -> list[Data]:
-        """The originals with these edges; edge attributes other than weights belong to no new edge and go."""
+        """The originals with these edges. Other edge attributes are dropped, because they belong to no new edge."""
         counts = self.counts
         inside = self.edges - np.repeat(np.cumsum(self.sizes) - self.sizes, counts)
         edges = torch.from_numpy(inside).split(counts.tolist(), dim=1)

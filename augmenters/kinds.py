@@ -1,8 +1,8 @@
-"""Kinds of augmenters: bases that ask for one method and promise what it can change.
+"""Kinds of augmenters: base classes that require one method and promise what it can change.
 
-An engine that knows the promise need not call the augmenter graph by graph, so whoever derives from one of these bases
-gets the fast path, whatever package it lives in. `kind_of` says whether a class keeps the promise of its base: a class
-that overrides one of the methods that make the promise is an augmenter like any other.
+An engine that knows the promise need not call the augmenter graph by graph. Classes derived from these bases therefore
+get the fast path, whichever package they come from. `kind_of` tells whether a class keeps the promise of its base: a
+class that overrides one of the methods behind the promise is treated like any other augmenter.
 """
 
 from __future__ import annotations
@@ -28,19 +28,21 @@ Moment = Literal["offline", "epoch", "batch"]
 
 
 class EdgeFactorAugmenter(GraphAugmenter):
-    """Each epoch every undirected edge gets a factor, and nothing else changes; a factor of 0 drops the edge.
+    """Multiplies each undirected edge by a factor in each epoch and changes nothing else; a factor of 0 drops the edge.
 
-    `weighted` says whether factors other than 0 and 1 occur; they multiply the weights that the graph has.
+    `weighted` tells whether factors other than 0 and 1 occur; they multiply existing edge weights.
     """
 
     when: ClassVar[Moment] = "epoch"
 
     @abstractmethod
     def draw_factors(self, edges: EdgeNumbers, rng: Generator) -> np.ndarray:
-        """One factor per undirected edge, 0 or more (or whether the edge stays): all the randomness."""
+        """Draw one factor of at least 0 per undirected edge (or a boolean: whether it is kept). This is all the
+        randomness.
+        """
 
     def factors(self, edges: EdgeNumbers, rng: Generator) -> np.ndarray:
-        """What `draw_factors` gives, checked: single-precision numbers if weighted, else booleans."""
+        """The result of `draw_factors`, validated: single precision if weighted, else boolean."""
         drawn = np.asarray(self.draw_factors(edges, rng))
         if drawn.shape != (edges.total,):
             name = type(self).__name__
@@ -64,25 +66,25 @@ class EdgeFactorAugmenter(GraphAugmenter):
 
 
 class KeptNodesAugmenter(GraphAugmenter):
-    """Each epoch some nodes stay, in any number; the others leave with their edges, and nothing else changes."""
+    """Keeps some of the nodes in each epoch and removes the others with their edges; nothing else changes."""
 
     when: ClassVar[Moment] = "epoch"
 
     @abstractmethod
     def draw_kept(self, graphs: EdgeNumbers, rng: Generator) -> np.ndarray:
-        """The numbers of the nodes that stay, or one boolean per node: all the randomness.
+        """Draw the numbers of the nodes that are kept, or one boolean per node. This is all the randomness.
 
-        `graphs` has the sizes of all graphs and, for who chooses by structure, the ends of their edges.
-        At least one node of each graph must stay.
+        `graphs` has the sizes of all graphs and, for methods that choose by structure, the ends of their edges. At
+        least one node of each graph must be kept.
         """
 
     def kept(self, graphs: EdgeNumbers, rng: Generator) -> np.ndarray:
-        """What `draw_kept` gives as numbers; `KeptNodes` checks and orders them."""
+        """The result of `draw_kept` as numbers; `KeptNodes` validates and sorts them."""
         drawn = np.asarray(self.draw_kept(graphs, rng))
         return np.flatnonzero(drawn) if drawn.dtype == bool and drawn.shape == (graphs.nodes,) else drawn
 
     def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> list[np.ndarray]:
-        """The nodes that stay, one array per graph."""
+        """The nodes that are kept, one array per graph."""
         numbers = EdgeNumbers(graphs)
         found = KeptNodes.of(numbers, [self.kept(numbers, rng)], type(self).__name__)
         parts = np.split(found.nodes[0], np.cumsum(found.counts[0])[:-1])
@@ -94,18 +96,18 @@ class KeptNodesAugmenter(GraphAugmenter):
 
 @dataclass(frozen=True)
 class KeptNodes:
-    """The nodes that stay in several draws over the same graphs, checked together."""
+    """The kept nodes of several draws over the same graphs, validated together."""
 
-    nodes: list[np.ndarray]  # one array per draw, graph after graph
-    counts: np.ndarray  # draws x graphs: how many stay
-    masks: np.ndarray  # draws x nodes: one where a node stays, else zero
+    nodes: list[np.ndarray]  # one array per draw, graph by graph
+    counts: np.ndarray  # draws x graphs: how many are kept
+    masks: np.ndarray  # draws x nodes: one for a kept node, else zero
 
     @classmethod
     def of(cls, graphs: EdgeNumbers, drawn: Sequence[np.ndarray], name: str) -> KeptNodes:
-        """Check draws; `name` is whose they are."""
+        """Validate draws; `name` is used in error messages."""
         every = np.concatenate(drawn)
         if len(every) and (every.dtype.kind not in "iu" or every.min() < 0 or every.max() >= graphs.nodes):
-            raise ValueError(f"{name} keeps nodes that are not numbers from 0 to {graphs.nodes - 1}")
+            raise ValueError(f"{name} keeps nodes with numbers outside 0 to {graphs.nodes - 1}")
         which = np.repeat(np.arange(len(drawn)), [len(part) for part in drawn])
         masks = np.zeros((len(drawn), graphs.nodes), dtype=np.float32)
         masks[which, every] = 1
@@ -114,23 +116,23 @@ class KeptNodes:
         places = which * len(graphs.sizes) + graphs.graph_of_node[every]
         counts = np.bincount(places, minlength=masks.shape[0] * len(graphs.sizes)).reshape(len(drawn), -1)
         if (lost := (counts == 0) & (graphs.sizes > 0)).any():
-            raise ValueError(f"{name} keeps no node of graph {int(lost.nonzero()[1][0])}; keep one at least")
+            raise ValueError(f"{name} keeps no node of graph {int(lost.nonzero()[1][0])}; keep at least one")
         if (places[1:] < places[:-1]).any():
             drawn = [part[np.argsort(graphs.graph_of_node[part], kind="stable")] for part in drawn]
         return cls(list(drawn), counts, masks)
 
 
 class FeatureAugmenter(GraphAugmenter):
-    """Each epoch the nodes get other features, as many as before; edges and labels stay."""
+    """Gives the nodes new features of the same width in each epoch; edges and labels are unchanged."""
 
     when: ClassVar[Moment] = "epoch"
 
     @abstractmethod
     def draw_features(self, x: np.ndarray, graphs: EdgeNumbers, rng: Generator) -> np.ndarray:
-        """New features of all nodes, one row per node, from the old ones (which cannot be written to)."""
+        """Draw new features for all nodes, one row per node, from the old ones (which are read-only)."""
 
     def changed_features(self, x: np.ndarray, graphs: EdgeNumbers, rng: Generator) -> np.ndarray:
-        """What `draw_features` gives, checked and in the precision of `x`."""
+        """The result of `draw_features`, validated and in the precision of `x`."""
         given = x.view()
         given.flags.writeable = False
         drawn = np.asarray(self.draw_features(given, graphs, rng))
@@ -155,13 +157,15 @@ class FeatureAugmenter(GraphAugmenter):
 
 
 class NewEdgesAugmenter(GraphAugmenter):
-    """Each epoch the graphs get other undirected edges over as many nodes, perhaps with other weights and features."""
+    """Gives the graphs new undirected edges over the same number of nodes in each epoch, optionally new weights and
+    features.
+    """
 
     when: ClassVar[Moment] = "epoch"
 
     @abstractmethod
     def draw_edges(self, graphs: JoinedGraphs, rng: Generator) -> Rebuilt:
-        """The new edges of all graphs, as `graphs.rebuilt` gives them: all the randomness."""
+        """Draw the new edges of all graphs, as returned by `graphs.rebuilt`. This is all the randomness."""
 
     def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> Rebuilt:
         return self.draw_edges(JoinedGraphs(graphs), rng)
@@ -171,10 +175,10 @@ class NewEdgesAugmenter(GraphAugmenter):
 
 
 class OneByOneAugmenter(GraphAugmenter):
-    """An offline method that can make its graphs one after another, so that they never exist all at once.
+    """An offline method that can generate its graphs one at a time, so that they are never all in memory.
 
-    `near_complete` says that its graphs may have nearly all pairs of their nodes joined, and that making one takes
-    memory for every pair: what memory a trial needs is estimated from it.
+    `near_complete` declares that nearly all pairs of nodes of its graphs may be connected, and that generating one
+    takes memory for every pair. The memory estimate of a trial uses this.
     """
 
     when: ClassVar[Moment] = "offline"
@@ -182,23 +186,23 @@ class OneByOneAugmenter(GraphAugmenter):
 
     @abstractmethod
     def generate_each(self, graphs: Sequence[Data], drawn: Any) -> Iterator[Data]:
-        """The new graphs, each made when it is asked for; deterministic, and the input stays as it is."""
+        """The new graphs, each generated on demand, deterministically and without modifying the input."""
 
     def apply(self, graphs: Sequence[Data], drawn: Any) -> list[Data]:
         return list(self.generate_each(graphs, drawn))
 
 
 class PairMixAugmenter(EmbeddingAugmenter):
-    """Each row is mixed with a partner: share h_i + (1 - share) h_partner(i), labels likewise.
+    """Mixes each embedding with that of a partner: share h_i + (1 - share) h_partner(i); labels likewise.
 
-    The mix is linear in the embeddings, so its gradient needs no tracing.
+    The mix is linear in the embeddings, so its gradient needs no autograd.
     """
 
     labels: ClassVar[Literal["kept", "mixed"]] = "mixed"
 
     @abstractmethod
     def draw_pairs(self, count: int, rng: Generator) -> tuple[float | np.ndarray, np.ndarray]:
-        """The share that each of `count` rows keeps (one for all, or one each), and its partner's number."""
+        """Draw the share that each of `count` rows keeps (one for all, or one each), and the index of its partner."""
 
     def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> tuple[float | np.ndarray, np.ndarray]:
         share, partner = self.draw_pairs(len(graphs), rng)
@@ -217,13 +221,13 @@ class PairMixAugmenter(EmbeddingAugmenter):
 
 
 def column(share: float | np.ndarray, rows: Tensor) -> Any:
-    """A share as it multiplies rows: the number itself, or one per row."""
+    """A share in a form that multiplies rows: the number itself, or one per row."""
     if np.ndim(share) == 0:
         return float(share)
     return torch.as_tensor(share, dtype=rows.dtype, device=rows.device).view(-1, 1)
 
 
-# For each kind, the methods that make its promise, and what its class attributes must say.
+# For each kind, the methods behind its promise, and the required class attributes.
 _PROMISES: dict[type, tuple[tuple[str, ...], dict[str, str]]] = {
     EdgeFactorAugmenter: (("factors", "draw", "apply", "_changed", "__call__"), {"when": "epoch", "mode": "replace"}),
     KeptNodesAugmenter: (("kept", "draw", "apply", "__call__"), {"when": "epoch", "mode": "replace"}),
@@ -236,7 +240,7 @@ _PROMISES: dict[type, tuple[tuple[str, ...], dict[str, str]]] = {
 
 @lru_cache
 def kind_of(cls: type) -> type | None:
-    """The kind whose promise this class keeps, None if it promises nothing."""
+    """The kind whose promise this class keeps; None if there is none."""
     for kind, (methods, said) in _PROMISES.items():
         own = all(getattr(cls, name) is getattr(kind, name) for name in methods) if issubclass(cls, kind) else False
         if own and all(getattr(cls, name, None) == value for name, value in said.items()):

@@ -1,4 +1,4 @@
-"""M-Mixup (Wang et al., 2021): graph embeddings and labels mixed between the readout and the head."""
+"""M-Mixup (Wang et al., 2021): mixes graph embeddings and labels between the readout and the head."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from bench.registry import Tune, Within
 
 @dataclass(frozen=True)
 class MMixup(PairMixAugmenter):
-    """h = lambda h_i + (1 - lambda) h_j, j from a permutation of the batch, one lambda ~ Beta(alpha, beta) per step."""
+    """h = lambda h_i + (1 - lambda) h_j, with j from a permutation of the batch and one lambda ~ Beta(alpha, beta) per
+    step.
+    """
 
     alpha: Annotated[float, Within(0, 100, above=True), Tune(0.1, 4.0, log=True)] = 1.0
     beta: Annotated[float, Within(0, 100, above=True)] = 1.0

@@ -1,4 +1,4 @@
-"""Attribute masking (You et al., GraphCL, NeurIPS 2020): some nodes take their graph's mean features, each epoch."""
+"""Attribute masking (You et al., GraphCL, NeurIPS 2020): replaces the features of some nodes with the graph's mean."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.registry import Tune, Within
 
 @dataclass(frozen=True)
 class MaskAttr(FeatureAugmenter):
-    """A random share p of the nodes get the mean feature of the graph; constant features stay as they are."""
+    """A random share p of the nodes get the mean feature of their graph; constant features do not change."""
 
     p: Annotated[float, Within(0, 1), Tune(0.05, 0.5)] = 0.2
 

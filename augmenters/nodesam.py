@@ -1,4 +1,4 @@
-"""NodeSam (Yoo et al., WWW 2022): one node split in two and one edge drawn together, afresh each epoch."""
+"""NodeSam (Yoo et al., WWW 2022): splits one node and contracts one edge, anew in each epoch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench.registry import Tune
 
 @dataclass(frozen=True)
 class Split:
-    """Undirected edges after one node of each graph was split; the new half of graph g has the number nodes + g."""
+    """Undirected edges after one node of each graph was split; the new half in graph g has the number nodes + g."""
 
     edges: np.ndarray
     weights: np.ndarray | None
@@ -26,10 +26,11 @@ class Split:
 
 @dataclass(frozen=True)
 class NodeSam(NewEdgesAugmenter):
-    """Split a random node into two joined halves that share its neighbors, then merge the ends of a random edge.
+    """Splits a random node into two connected halves that share its neighbors, then merges the ends of a random edge.
 
-    `adjust`: neighbors that are in a triangle with the node join both halves with the probability at which the number
-    of triangles stays the same in expectation. The number of nodes stays; a merged node has the mean of both features.
+    `adjust`: neighbors that form a triangle with the node are connected to both halves with the probability that
+    preserves the expected number of triangles. The number of nodes does not change; a merged node gets the mean of both
+    features.
     """
 
     adjust: Annotated[bool, Tune()] = True
@@ -43,7 +44,7 @@ class NodeSam(NewEdgesAugmenter):
 def split_nodes(
     graphs: EdgeNumbers, weights: np.ndarray | None, nodes: np.ndarray, adjust: bool, rng: Generator
 ) -> Split:
-    """Each of these nodes, one per graph, in two halves; each neighbor goes to a random one of them, or to both."""
+    """Split one node per graph; each neighbor is connected to a random half, or to both."""
     matrix = graphs.numbered_adjacency
     degree = np.diff(matrix.indptr)[nodes]
     owner = np.repeat(np.arange(len(nodes)), degree)  # the graph of each edge at a split node
@@ -72,9 +73,9 @@ def split_nodes(
 
 
 def joint_neighbors(graphs: EdgeNumbers, degree: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """How many neighbors of a split node should join both halves, so that triangles stay as many: one per graph.
+    """How many neighbors of each split node should join both halves to preserve the number of triangles.
 
-    `triangles` are those that the split node is part of.
+    `triangles` counts the triangles that contain the split node.
     """
     v, e = graphs.sizes, graphs.counts - graphs.loops
     c = e - 2 - 3 * triangles / np.maximum(degree, 1)
@@ -83,7 +84,7 @@ def joint_neighbors(graphs: EdgeNumbers, degree: np.ndarray, triangles: np.ndarr
 
 
 def merge_edges(graphs: JoinedGraphs, split: Split, rows: np.ndarray | None, rng: Generator) -> Rebuilt:
-    """One random edge of each graph drawn together; double edges become one, with the mean of their weights."""
+    """Contract one random edge of each graph; parallel edges become one, with the mean of their weights."""
     count = len(split.nodes)
     graph_of_node = np.concatenate([graphs.graph_of_node, np.arange(count)])
     loop = split.edges[0] == split.edges[1]

@@ -1,4 +1,4 @@
-"""Personalized PageRank: how near each node is to a root, by diffusion over the edges."""
+"""Personalized PageRank: the proximity of each node to a root, by diffusion over the edges."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RESTART, STEPS = 0.15, 10
 
 
 def pagerank(matrix: sp.csr_array, roots: np.ndarray, restart: float = RESTART, steps: int = STEPS) -> np.ndarray:
-    """Scores after `steps` rounds of p = restart e + (1 - restart) M p; with one root per graph, of all graphs."""
+    """Scores after `steps` iterations of p = restart e + (1 - restart) M p, for all graphs with one root each."""
     start = np.zeros(matrix.shape[0])
     start[roots] = 1.0
     scores = start
@@ -22,9 +22,9 @@ def pagerank(matrix: sp.csr_array, roots: np.ndarray, restart: float = RESTART, 
 
 
 def order_from_roots(graphs: EdgeNumbers, roots: np.ndarray, rng: Generator) -> np.ndarray:
-    """All nodes, graph after graph: the root first, then its component by score, then the rest.
+    """All nodes, graph by graph: first the root, then its component by score, then the rest.
 
-    The order of equal scores is random.
+    Ties are broken at random.
     """
     scores = pagerank(graphs.propagation, roots)
     scores[roots] = np.inf

@@ -1,4 +1,4 @@
-"""S-Mixup (Ling et al., ICML 2023): two graphs mixed after a soft alignment of their nodes."""
+"""S-Mixup (Ling et al., ICML 2023): mixes two graphs after a soft alignment of their nodes."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from models.graph_matching import GraphMatchingNetwork, fit_matching_network
 
 @dataclass(frozen=True)
 class Alignments:
-    """What S-Mixup has drawn: pairs, the share of the first of each, and what gives their nodes embeddings."""
+    """The draws of S-Mixup: pairs, the share of the first graph of each, and the source of node embeddings."""
 
     pairs: list[tuple[int, int]]
     shares: list[float]
-    matcher: list[Tensor] | GraphMatchingNetwork  # embeddings of all graphs, or a network that looks at pairs
+    matcher: list[Tensor] | GraphMatchingNetwork  # embeddings of all graphs, or a network that compares pairs
     num_classes: int
 
 
 @dataclass(frozen=True)
 class SMixup(OneByOneAugmenter):
-    """A = lambda A_1 + (1 - lambda) P A_2 P^T with entries below eps dropped; X and y likewise.
+    """A = lambda A_1 + (1 - lambda) P A_2 P^T without entries below eps; X and y likewise.
 
-    P aligns the nodes of the second graph with those of the first: softmax over the first's nodes of the cosine of both
-    embeddings over `temperature`. The embeddings are those of the structural auto-encoder, trained on the labeled
-    graphs of the trial alone. lambda ~ Beta(alpha, alpha), or 1 - lambda where
-    that is more, so the first graph is the one to be seen. As many graphs as GDM makes.
+    P aligns the nodes of the second graph with those of the first: a softmax over the nodes of the first graph of the
+    cosine similarity of the embeddings, divided by `temperature`. The embeddings come from the structural auto-encoder,
+    trained only on the labeled graphs of the trial. lambda ~ Beta(alpha, alpha), replaced by 1 - lambda if that is
+    larger, so the first graph dominates. Generates as many graphs as GDM.
 
-    `matcher=gmn` trains a graph matching network instead, as the authors do: it looks at both graphs of a pair.
+    `matcher=gmn` trains a graph matching network instead, as the authors do; it compares both graphs of a pair.
     """
 
     alpha: Annotated[float, Within(0, 100, above=True), Tune(0.1, 4.0, log=True)] = 0.2
@@ -95,7 +95,7 @@ def embeddings_of(
 
 
 def soft_alignment(first: Tensor, second: Tensor, temperature: float) -> Tensor:
-    """For each node of the second graph (a column) its shares in the nodes of the first."""
+    """For each node of the second graph (a column), its weights over the nodes of the first."""
     return (normalize(first, dim=1) @ normalize(second, dim=1).T / temperature).softmax(dim=0)
 
 
@@ -108,10 +108,10 @@ def adjacency(graph: Data) -> Tensor:
 
 
 def mixed_graph(first: Data, second: Data, match: Tensor, share: float, eps: float, num_classes: int) -> Data:
-    """The first graph with a part of the second laid over it; no self loops, and nothing that weighs nothing."""
+    """The first graph with a share of the second overlaid; no self-loops and no edges of weight zero."""
     table = share * adjacency(first) + (1 - share) * (match @ adjacency(second) @ match.T)
     upper = table.triu(1)
-    table = upper + upper.T  # symmetric to the last bit
+    table = upper + upper.T  # exactly symmetric
     there = (table >= eps) & (table > 0)
     labels = [label_distribution(graph, num_classes) for graph in (first, second)]
     new = Data(edge_index=edges_where(there), edge_weight=table[there], y=share * labels[0] + (1 - share) * labels[1])

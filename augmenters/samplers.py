@@ -1,4 +1,4 @@
-"""Which graphs GDM mixes: any pair, or three equal subsets by difficulty (Eq. 14 and 15 of the paper)."""
+"""Which graphs GDM mixes: random pairs, or three equal subsets by difficulty (Eq. 14 and 15 of the paper)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def entropy(probabilities: np.ndarray) -> np.ndarray:
 
 
 def lower_half(scores: np.ndarray, rng: Generator) -> np.ndarray:
-    """True for the half with the lowest scores (the larger half when odd), ties broken at random."""
+    """True for the half with the lowest scores (the larger half if odd), ties broken at random."""
     low = np.zeros(len(scores), dtype=bool)
     low[np.lexsort((rng.random(len(scores)), scores))[: (len(scores) + 1) // 2]] = True
     return low
@@ -47,9 +47,9 @@ def lower_half(scores: np.ndarray, rng: Generator) -> np.ndarray:
 def easy_graphs(
     rule: Literal["acc", "unc"], probabilities: np.ndarray, labels: np.ndarray, rng: Generator, note: Note
 ) -> np.ndarray:
-    """True where a graph is of low difficulty; when a rule leaves a pool empty, halves by rank stand in, counted.
+    """True for graphs of low difficulty; if a pool is empty, graphs are halved by rank instead, and this is counted.
 
-    Few labels make this common: after pre-training all predictions are often right, or equally certain.
+    This is common with few labels: after pre-training, all predictions are often right, or equally certain.
     """
     low = low_by_accuracy(probabilities, labels) if rule == "acc" else low_by_uncertainty(probabilities)
     if 0 < low.sum() < len(low):
@@ -60,7 +60,7 @@ def easy_graphs(
 
 
 def pairs_within(pool: np.ndarray, count: int, rng: Generator, note: Note) -> list[tuple[int, int]]:
-    """Pairs of two different graphs of a pool; a pool of one gives that graph with itself, counted."""
+    """Pairs of two different graphs of a pool; a pool of one graph pairs it with itself, and this is counted."""
     if len(pool) == 1:
         note("fallback_pool_of_one")
         return [(int(pool[0]), int(pool[0]))] * count
@@ -70,14 +70,14 @@ def pairs_within(pool: np.ndarray, count: int, rng: Generator, note: Note) -> li
 
 
 def pairs_across(low: np.ndarray, high: np.ndarray, count: int, rng: Generator) -> list[tuple[int, int]]:
-    """Pairs of one graph of each pool."""
+    """Pairs of one graph from each pool."""
     return list(zip(rng.choice(low, count).tolist(), rng.choice(high, count).tolist(), strict=True))
 
 
 def balanced_pairs(
     easy: np.ndarray, size: int, without: Subset, rng: Generator, note: Note
 ) -> dict[str, list[tuple[int, int]]]:
-    """`size` pairs for each subset: low x low, low x high, high x high, but for the one left out."""
+    """`size` pairs for each subset: low x low, low x high, high x high, except for the one left out."""
     low, high = np.flatnonzero(easy), np.flatnonzero(~easy)
     if not len(low) or not len(high):  # a single graph cannot be split
         note("fallback_single_graph")
@@ -93,7 +93,7 @@ def balanced_pairs(
 def choose_pairs(
     sampler: Sampler, graphs: Sequence[Data], size: int, without: Subset, rng: Generator, context: Context
 ) -> list[tuple[int, int]]:
-    """The pairs to mix: three subsets of `size`, or as many of any kind with `rand`."""
+    """The pairs to mix: three subsets of `size`, or the same number of random pairs with `rand`."""
     if sampler == "rand":
         return pairs_within(np.arange(len(graphs)), 3 * size, rng, context.note)
     probabilities = context.classify(graphs, PRETRAINING_EPOCHS).double().numpy()

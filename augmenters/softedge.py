@@ -1,4 +1,4 @@
-"""SoftEdge (Guo et al., 2022): a random share of the edges get a weight from U(0, 1), afresh each epoch."""
+"""SoftEdge (Guo et al., 2022): gives a random share of the edges a weight from U(0, 1), anew in each epoch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.registry import Tune, Within
 
 @dataclass(frozen=True)
 class SoftEdge(EdgeFactorAugmenter):
-    """One weight per undirected edge, for both directions; no edge is dropped."""
+    """One weight per undirected edge, the same in both directions; no edge is dropped."""
 
     p: Annotated[float, Within(0, 1), Tune(0.05, 0.5)] = 0.25
     weighted: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""Subgraph (You et al., GraphCL, NeurIPS 2020): a part of a graph reached by a random walk, afresh each epoch."""
+"""Subgraph (You et al., GraphCL, NeurIPS 2020): keeps the part of a graph that a random walk reaches, in each epoch."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from bench.registry import Tune, Within
 
 @dataclass(frozen=True)
 class Subgraph(KeptNodesAugmenter):
-    """Walk from a random node until all but int(p n) nodes are visited; the others leave.
+    """Walks from a random node until all but int(p n) nodes are visited, and removes the others.
 
-    The walk may go on from any node that it has visited: each step takes a random edge to a new node. Where a component
-    ends, it starts again at a random node of another.
+    The walk may continue from any visited node: each step takes a random edge to a new node. When a component is
+    exhausted, it restarts at a random node of another one.
     """
 
     p: Annotated[float, Within(0, 1), Tune(0.05, 0.5)] = 0.2
     features: FeaturePolicy = "carry"
 
     def draw_kept(self, graphs: EdgeNumbers, rng: Generator) -> np.ndarray:
-        """The nodes that stay, graph after graph."""
+        """The nodes that are kept, graph by graph."""
         return first_in_each_graph(graphs, walk_order(graphs, rng), kept_sizes(graphs.sizes, self.p))
 
 
 def walk_order(graphs: EdgeNumbers, rng: Generator) -> np.ndarray:
-    """All nodes, graph after graph, in the order of their visits.
+    """All nodes, graph by graph, in the order of their visits.
 
-    Edges get exponential lengths, and nodes are visited by their distance from the root. Exponential times have no
-    memory, so the next edge is at every moment a uniformly random one of those that lead to a new node.
+    Edges get exponential lengths, and nodes are visited by distance from the root. The exponential distribution is
+    memoryless, so at every moment the next edge is uniform among those that lead to a new node.
     """
     numbered, first = graphs.numbered_adjacency, rng.random(graphs.nodes)
-    lengths = rng.exponential(size=graphs.total) + np.finfo(float).tiny  # scipy takes a zero for no edge
-    # The node with the lowest number of each component is its root; components come in the order of those numbers.
+    lengths = rng.exponential(size=graphs.total) + np.finfo(float).tiny  # scipy treats a zero as a missing edge
+    # The node with the lowest number of each component is its root; components are in the order of those numbers.
     by_number = np.lexsort((first, graphs.components))
     starts = np.flatnonzero(np.diff(graphs.components[by_number], prepend=-1))
     roots = by_number[starts]

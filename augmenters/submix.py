@@ -1,4 +1,4 @@
-"""SubMix (Yoo et al., WWW 2022): a part of one graph in the place of a part of another, labels mixed by edges."""
+"""SubMix (Yoo et al., WWW 2022): replaces a part of one graph with a part of another and mixes labels by edges."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bench.registry import Tune, Within
 
 @dataclass(frozen=True)
 class Swap:
-    """Node i of `given` (of the source) takes the place of node i of `taken` (of the destination)."""
+    """Node i of `given` (in the source) replaces node i of `taken` (in the destination)."""
 
     destination: int
     source: int
@@ -33,7 +33,7 @@ class Swap:
 
 @dataclass(frozen=True)
 class Swaps:
-    """What SubMix has drawn."""
+    """The draws of SubMix."""
 
     swaps: list[Swap]
     num_classes: int
@@ -41,11 +41,11 @@ class Swaps:
 
 @dataclass(frozen=True)
 class SubMix(OneByOneAugmenter):
-    """As many graphs as GDM makes, each of a random pair; nodes are ranked by PageRank from a random root in each.
+    """Generates as many graphs as GDM, each from a random pair; nodes are ranked by PageRank from a random root.
 
-    ceil(u m) nodes are swapped, u ~ U(0, p), m the shorter of the two lists of nodes in the roots' components. Edges
-    inside the part of the destination go, its edges to the rest stay, and the inner edges and features of the source
-    come in. The label of the destination counts as its share of the new graph's edges.
+    ceil(u m) nodes are swapped, where u ~ U(0, p) and m is the size of the smaller of the two roots' components. Edges
+    inside the replaced part are removed, its edges to the rest are kept, and the inner edges and features of the source
+    are inserted. The label of the destination is weighted by its share of the new graph's edges.
     """
 
     p: Annotated[float, Within(0, 1), Tune(0.1, 0.9)] = 0.4
@@ -72,7 +72,7 @@ class SubMix(OneByOneAugmenter):
 
 
 def near_random_root(graph: EdgeNumbers, rng: Generator) -> np.ndarray:
-    """The nodes of a random root's component, those nearest to the root first."""
+    """The nodes of a random root's component, closest to the root first."""
     root = rng.integers(graph.nodes, size=1)
     order = order_from_roots(graph, root, rng)
     nearest: np.ndarray = order[: int((graph.components == graph.components[root[0]]).sum())]
@@ -80,7 +80,7 @@ def near_random_root(graph: EdgeNumbers, rng: Generator) -> np.ndarray:
 
 
 def swapped_graph(destination: Data, source: Data, swap: Swap, num_classes: int, weighted: bool) -> Data:
-    """The destination with its part replaced; where no edge would be left, the destination as it is."""
+    """The destination with a part replaced; if no edge would remain, the destination itself."""
     taken, given = torch.from_numpy(swap.taken), torch.from_numpy(swap.given)
     inside = torch.zeros(int(destination.num_nodes or 0), dtype=torch.bool)
     inside[taken] = True

@@ -1,4 +1,4 @@
-"""An augmenter as a PyG transform, for loaders and pipelines of other projects."""
+"""An augmenter as a PyG transform, for data loaders and pipelines outside the harness."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.registry import UserError
 
 
 class AugmenterTransform(BaseTransform):
-    """A callable on one graph that draws from a stream of its own, afresh at each call."""
+    """A callable on one graph that draws from its own random stream, anew at each call."""
 
     def __init__(self, augmenter: GraphAugmenter, seed: int) -> None:
         self.augmenter, self.rng = augmenter, generator(seed)
@@ -24,14 +24,20 @@ class AugmenterTransform(BaseTransform):
 
 
 def as_transform(augmenter: Augmenter, seed: int) -> AugmenterTransform:
-    """The transform of an augmenter that makes one graph of each and keeps its label, else the reason."""
+    """A transform for an augmenter that maps each graph to one graph and keeps its label; otherwise an error with the
+    reason.
+    """
     name = type(augmenter).__name__
     if not isinstance(augmenter, GraphAugmenter) or augmenter.when == "batch":
-        raise UserError(f"{name} acts inside the training step, so it is no transform; train with `bench run`")
+        raise UserError(f"{name} acts inside the training step, so it cannot be a transform; train with `bench run`")
     if augmenter.labels != "kept":
-        raise UserError(f"{name} mixes graphs and labels, so it is no transform; call it as {name}()(graphs, rng)")
+        raise UserError(
+            f"{name} mixes graphs and labels, so it cannot be a transform; call it as {name}()(graphs, rng)"
+        )
     if augmenter.when == "offline" or augmenter.mode != "replace":
-        raise UserError(f"{name} works on all graphs at once, so it is no transform; call it as {name}()(graphs, rng)")
+        raise UserError(
+            f"{name} works on all graphs at once, so it cannot be a transform; call it as {name}()(graphs, rng)"
+        )
     return AugmenterTransform(augmenter, seed)
 
 

@@ -1,4 +1,4 @@
-"""What the methods on Gromov-Wasserstein geometry share. They need the package POT: pip install 'augbench[ot]'."""
+"""Functions shared by the methods based on Gromov-Wasserstein geometry. They need POT: pip install 'augbench[ot]'."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Note = Callable[..., None]
 
 
 def pairs_of_small(graphs: Sequence[Data], count: int, most: int, rng: Generator, note: Note) -> list[tuple[int, int]]:
-    """Pairs of graphs of at most `most` nodes; the others are left out and counted.
+    """Pairs of graphs with at most `most` nodes; the others are left out and counted.
 
-    Where all are larger, the smallest one stands in for them: its time is what the user has to wait for at least.
+    If all graphs are larger, the smallest one is used, since it costs the least time.
     """
     sizes = np.array([int(graph.num_nodes or 0) for graph in graphs])
     small = np.flatnonzero(sizes <= most)
@@ -26,17 +26,17 @@ def pairs_of_small(graphs: Sequence[Data], count: int, most: int, rng: Generator
 
 
 def uniform(n: int) -> np.ndarray:
-    """Equal masses on n nodes."""
+    """Uniform masses on n nodes."""
     return np.full(n, 1 / n)
 
 
 def node_features(graph: Data) -> np.ndarray:
-    """Features in double precision; a column of ones where a graph has none."""
+    """Features in double precision; a column of ones if a graph has none."""
     return np.ones((int(graph.num_nodes or 0), 1)) if graph.x is None else graph.x.double().numpy()
 
 
 def densest_pairs(strength: np.ndarray, density: float) -> np.ndarray:
-    """The pairs of nodes to join so that this share of all pairs is: those with the largest entries, symmetric."""
+    """The node pairs with the largest entries, as many as this share of all pairs, made symmetric."""
     n = len(strength)
     rows, columns = np.triu_indices(n, 1)
     count = min(round(density * len(rows)), len(rows))

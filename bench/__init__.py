@@ -1,4 +1,4 @@
-"""augbench from Python: `bench.run(...)`, `bench.load("runs")`. Nothing heavy is imported before it is used."""
+"""augbench from Python: `bench.run(...)`, `bench.load("runs")`. Heavy modules are imported on first use."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is asked for."""
+    """Import an attribute on first access."""
     if name not in _HOMES:
         raise AttributeError(f"module 'bench' has no attribute '{name}'")
     return getattr(importlib.import_module(_HOMES[name]), name)
@@ -59,7 +59,9 @@ def __dir__() -> list[str]:
 
 
 class _Callable(ModuleType):
-    """The folder `bench.plan`, which is a function too: Python binds a folder's name here once a file of it is used."""
+    """Makes the package `bench.plan` callable: Python binds this name to the package once one of its modules is
+    imported.
+    """
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         return importlib.import_module(_HOMES["plan"]).plan(*args, **keywords)

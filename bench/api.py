@@ -1,7 +1,7 @@
-"""What the commands do, as functions: each takes one typed request and returns a value.
+"""The commands as functions: each takes one typed request and returns a value.
 
-Nothing here prints or exits. What happens on the way is told to listeners (`bench.execution.events`,
-`bench.tuning.events`); a request that cannot be is a `UserError`.
+Nothing here prints or exits. Progress is reported to listeners (`bench.execution.events`, `bench.tuning.events`). An
+invalid request raises `UserError`.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ if TYPE_CHECKING:  # these import torch or Optuna, which planning does not need
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a run ended, and everything that its ledger knows."""
+    """The outcome of a run, and everything in its ledger."""
 
     plan: Plan
     state: LedgerState
-    ran: int  # trials in this run, with or without a result
-    training: float  # seconds that they took, over all workers
+    ran: int  # trials in this run, failed ones included
+    training: float  # seconds that they took, summed over workers
     interrupted: bool
-    seconds: dict[str, float]  # spent beside training, by duty
+    seconds: dict[str, float]  # time spent outside training, by activity
 
     @property
     def failures(self) -> list[tuple[Cell, TrialRecord]]:
-        """Trials of the plan that were tried, now or earlier, and have no result."""
+        """Trials of the plan that were tried, in this run or earlier, and have no result."""
         return self.state.failures(self.plan.cells, self.plan.trials)
 
     @property
@@ -57,7 +57,7 @@ class RunOutcome:
 
 @dataclass(frozen=True)
 class TuneOutcome:
-    """How a search ended; the studies are in its storage."""
+    """The outcome of a search; the studies are in its storage."""
 
     plan: Plan
     storage: Storage
@@ -65,12 +65,12 @@ class TuneOutcome:
     ran: int  # trials in this search
     elapsed: float
     interrupted: bool
-    seconds: dict[str, float]  # spent beside training, by duty
+    seconds: dict[str, float]  # time spent outside training, by activity
 
 
 @dataclass(frozen=True)
 class InspectOutcome:
-    """What was seen, and the files that show it: the picture and its figures."""
+    """The outcome of an inspection, and the files that show it: the figure and its data."""
 
     seen: Inspection
     picture: Path
@@ -78,7 +78,7 @@ class InspectOutcome:
 
 
 def plan(request: RunRequest, skip_unavailable: bool | None = None) -> Plan:
-    """The cells of a request; with `tuned`, each with the best settings of its study."""
+    """The cells of a request; with `tuned`, each has the best settings of its study."""
     skip = request.skip_unavailable if skip_unavailable is None else skip_unavailable
     made = Planner(request.data_root, request.engine, request.device).plan(request.grid, skip)
     made = replace(made, shard=None if request.shard is None else Shard.parse(request.shard))
@@ -91,7 +91,7 @@ def plan(request: RunRequest, skip_unavailable: bool | None = None) -> Plan:
 
 
 def run(request: RunRequest, listeners: Sequence[Listener] = ()) -> RunOutcome:
-    """Run what the workspace's ledger lacks of a grid; Ctrl-C ends it with everything finished on record."""
+    """Run the trials of a grid that are missing from the workspace's ledger. Ctrl-C stops; finished trials are kept."""
     from bench.execution.ledger_writer import LedgerWriter
     from bench.tracking.cells import Mirror
     from bench.tracking.run_listener import RunMirror
@@ -100,7 +100,7 @@ def run(request: RunRequest, listeners: Sequence[Listener] = ()) -> RunOutcome:
     told, workspace = Listeners(clock), Workspace(request.workspace)
     request.check()
     check_machine(request)
-    if not workspace.ledger.exists():  # there will be something to run, so its workers may as well start
+    if not workspace.ledger.exists():  # there will be something to run, so workers can start now
         request.pool_kind.get_ready()
     with clock.on("planning"):
         planned = plan(request)
@@ -133,7 +133,7 @@ def run(request: RunRequest, listeners: Sequence[Listener] = ()) -> RunOutcome:
 
 
 def _run_until_precise(driver: Driver, wanted: Precision, tally: Tally) -> Tally:
-    """Add label draws, column by column, until every interval is as narrow as asked or at the cap."""
+    """Add label draws, column by column, until every interval is as narrow as requested or the cap is reached."""
     from bench.execution.precision import next_step, verdict
 
     planned, state, tell = driver.plan, driver.state, driver.listeners.emit
@@ -148,7 +148,7 @@ def _run_until_precise(driver: Driver, wanted: Precision, tally: Tally) -> Tally
 
 
 def tune(request: TuneRequest, listeners: Sequence[Listener] = ()) -> TuneOutcome:
-    """Search settings for every method of a grid; Ctrl-C ends it with every finished trial in the storage."""
+    """Search settings for every method of a grid. Ctrl-C stops; finished trials are kept in the storage."""
     from optuna.exceptions import StorageInternalError
 
     from bench.tracking.cells import Mirror
@@ -194,8 +194,8 @@ def tune(request: TuneRequest, listeners: Sequence[Listener] = ()) -> TuneOutcom
     except StorageInternalError as error:
         reason = str(error.__cause__ or error).splitlines()[0]
         raise UserError(
-            f"the storage {storage.name} stopped answering ({reason}); every finished trial is kept, "
-            "run the same command again to go on"
+            f"the storage {storage.name} stopped answering ({reason}); all finished trials are kept, "
+            "run the same command again to resume"
         ) from error
     finally:
         told.emit(Searched(studies, not finished))
@@ -205,9 +205,9 @@ def tune(request: TuneRequest, listeners: Sequence[Listener] = ()) -> TuneOutcom
 
 
 def check(names: Sequence[str] = (), seconds: float | None = None) -> Iterator[Report]:
-    """Hold plug-ins, every one that is known unless some are named, to their contract: a report each, as it is made.
+    """Check the given plug-ins, or all known ones, against their contract; yields one report each.
 
-    With a limit in seconds each is checked in a worker process, which it may end without harm to this one.
+    With a time limit, each plug-in is checked in a worker process that can be stopped without harming this one.
     """
     import torch
 
@@ -217,7 +217,7 @@ def check(names: Sequence[str] = (), seconds: float | None = None) -> Iterator[R
 
     chosen = names or [f"{word}:{name}" for word, kind in KINDS.items() for name in kind.registry.names()]
     for name in chosen:
-        find(name)  # a mistake is told before anything is checked
+        find(name)  # report mistakes before anything is checked
     if seconds is not None:
         yield from checked_apart(chosen, seconds)
         return
@@ -227,7 +227,7 @@ def check(names: Sequence[str] = (), seconds: float | None = None) -> Iterator[R
 
 
 def inspect(request: InspectRequest, tell: Callable[[str], None] = lambda text: None) -> InspectOutcome:
-    """Look at the graphs that augmenters make; `tell` hears which trial is being looked at."""
+    """Inspect the graphs that augmenters generate; `tell` is called with the trial being inspected."""
     from bench.inspecting.files import write_files
     from bench.inspecting.looking import chosen_trials, inspect_trials, resolve_cells
     from bench.inspecting.summary import for_tracking
@@ -250,7 +250,7 @@ def inspect(request: InspectRequest, tell: Callable[[str], None] = lambda text: 
 
 
 def check_machine(request: RunRequest) -> None:
-    """Device and engine, before anything is written; a cluster's devices are its own affair."""
+    """Check device and engine before anything is written; the devices of a cluster are not checked here."""
     if request.engine != RunRequest.engine:
         from bench.execution.trial import engines
 

@@ -1,6 +1,6 @@
-"""One registry for every kind of plug-in, and the grammar of their settings.
+"""The registry of plug-ins, used for every kind, and the syntax of their settings.
 
-A leaf: it imports the standard library alone, so any room may use it and the command line starts fast.
+Imports only the standard library, so that any package can use it and the command line starts fast.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ T = TypeVar("T")
 
 
 class UserError(ValueError):
-    """A mistake the user can mend, in one line: the value, the reason and the remedy (exit code 2)."""
+    """A mistake that the user can fix. One line with the value, the reason and the remedy; exit code 2."""
 
     def __init__(self, message: str) -> None:
-        # Values come from files and arguments: line breaks and control characters in them are spelled out.
+        # Values come from files and arguments: line breaks and control characters in them are escaped.
         super().__init__("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message))
 
 
@@ -34,10 +34,10 @@ class Within:
 
     low: float | None = None
     high: float | None = None
-    above: bool = False  # the lower bound itself is not allowed
+    above: bool = False  # whether the lower bound itself is excluded
 
     def admits(self, value: float) -> bool:
-        """Whether the value lies within the bounds."""
+        """Whether the value is within the bounds."""
         if self.low is not None and (value <= self.low if self.above else value < self.low):
             return False
         return self.high is None or value <= self.high
@@ -50,7 +50,7 @@ class Within:
 
 @dataclass(frozen=True)
 class Tune:
-    """The part of a setting worth searching: a range of numbers, or the choices (all of a Literal's when empty)."""
+    """The search range of a setting: a range of numbers, or choices (if empty, all values of a Literal)."""
 
     low: float | None = None
     high: float | None = None
@@ -60,7 +60,7 @@ class Tune:
 
 @dataclass(frozen=True)
 class Setting:
-    """One argument of a plug-in's constructor that a user may set."""
+    """A constructor argument of a plug-in that users can set."""
 
     name: str
     type: type
@@ -82,7 +82,7 @@ class Setting:
         return f"{self.name} ({self.domain}; default {show(self.default)})"
 
     def check(self, value: Any, owner: str) -> Scalar:
-        """The value in this setting's type, or an error that says what would be right."""
+        """Convert and validate a value; the error describes valid values."""
         try:
             return self._convert(value)
         except (ValueError, KeyError, OverflowError, TypeError):
@@ -113,14 +113,14 @@ class Setting:
 
 
 def show(value: Scalar) -> str:
-    """A setting's value as it is written on the command line."""
+    """A setting's value as written on the command line."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
 
 
 def split_spec(text: str) -> tuple[str, dict[str, str]]:
-    """`name:key=value,key=value` as the name and its raw settings; `module:Class` may stand for the name."""
+    """Split `name:key=value,key=value` into the name and its raw settings; the name may be a path `module:Class`."""
     name, *rest = (part.strip() for part in text.strip().split(":"))
     if rest and "=" not in rest[0] and ("." in name or rest[0][:1].isupper()):
         name, rest = f"{name}:{rest[0]}", rest[1:]
@@ -138,7 +138,7 @@ def split_spec(text: str) -> tuple[str, dict[str, str]]:
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
-    """The error for a name that is not there, with the nearest ones that are."""
+    """The error for an unknown name, with the closest known names."""
     names = sorted(known)
     spelled = {one.lower(): one for one in names}
     close = [spelled[one] for one in difflib.get_close_matches(name.lower(), spelled, n=3, cutoff=0.5)]
@@ -147,7 +147,7 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
 
 
 def signature_settings(target: Callable[..., Any]) -> dict[str, Setting]:
-    """The settings a constructor offers: its arguments with a default and a plain type."""
+    """The settings of a constructor: its arguments with a default and a simple type."""
     init = target.__init__ if inspect.isclass(target) else target
     hints = typing.get_type_hints(init, include_extras=True)
     found = {}
@@ -174,7 +174,7 @@ def _setting(name: str, hint: Any, default: Any) -> Setting | None:
     kind = type(choices[0]) if choices else hint
     if kind not in (bool, int, float, str):
         return None
-    if kind is float and type(default) is int:  # `p: float = 1` and `p=1.0` are one value, and one key
+    if kind is float and type(default) is int:  # `p: float = 1` and `p=1.0` are the same value and key
         default = float(default)
     bounds = next((e for e in extras if isinstance(e, Within)), None)
     tune = next((e for e in extras if isinstance(e, Tune)), None)
@@ -183,7 +183,7 @@ def _setting(name: str, hint: Any, default: Any) -> Setting | None:
 
 @dataclass(frozen=True)
 class Choice:
-    """A plug-in with every one of its settings resolved; `label` names only what differs from the defaults."""
+    """A plug-in with all its settings resolved; `label` contains only those that differ from the defaults."""
 
     name: str
     settings: Mapping[str, Scalar]
@@ -195,14 +195,14 @@ class Choice:
 
 @dataclass(frozen=True)
 class Extra:
-    """A package that not everybody needs, and the extra of augbench that installs it."""
+    """An optional package, and the extra of augbench that installs it."""
 
     package: str
     extra: str
 
     @property
     def version(self) -> str | None:
-        """The installed version, None if there is none."""
+        """The installed version; None if it is not installed."""
         try:
             return importlib.metadata.version(self.package)
         except importlib.metadata.PackageNotFoundError:
@@ -211,7 +211,7 @@ class Extra:
 
 @dataclass(frozen=True)
 class Entry:
-    """What a registry knows of one plug-in before it is imported."""
+    """What a registry knows about a plug-in before it is imported."""
 
     name: str
     target: str | type
@@ -223,7 +223,7 @@ class Entry:
 
     @property
     def lacks(self) -> str | None:
-        """What has to be installed before it can be used, None if nothing."""
+        """What has to be installed before the plug-in can be used; None if nothing."""
         if self.needs is None or self.needs.version is not None:
             return None
         return (
@@ -232,7 +232,7 @@ class Entry:
 
 
 class Registry:
-    """Named plug-ins of one kind: built in, decorated, or from the entry points of installed packages."""
+    """Named plug-ins of one kind: built in, registered by decorator, or from the entry points of installed packages."""
 
     def __init__(self, kind: str, group: str, base: str) -> None:
         self.kind, self.group, self.base = kind, group, base
@@ -267,26 +267,24 @@ class Registry:
         return decorate
 
     def entries(self) -> dict[str, Entry]:
-        """Every known plug-in; a third party's cannot take a built-in name."""
+        """All known plug-ins; third-party plug-ins cannot use the name of a built-in one."""
         if not self._discovered:
             found: dict[str, Entry] = {}
             for point in importlib.metadata.entry_points(group=self.group):
                 origin, version = (point.dist.name, point.dist.version) if point.dist else ("entry point", "unknown")
                 if point.name in self._entries or point.name in found:
-                    raise UserError(
-                        f"{self.kind} '{point.name}' of {origin} is a name already taken; rename its entry point"
-                    )
+                    raise UserError(f"{self.kind} '{point.name}' of {origin} is already taken; rename its entry point")
                 found[point.name] = Entry(point.name, point.value, f"from {origin}", version, origin)
             self._entries |= found
             self._discovered = True
         return self._entries
 
     def names(self) -> list[str]:
-        """Every known name, sorted."""
+        """All known names, sorted."""
         return sorted(self.entries())
 
     def entry(self, name: str) -> Entry:
-        """What is known of a plug-in, without importing it; a path `module:Class` is an entry too."""
+        """What is known about a plug-in, without importing it; also for a path `module:Class`."""
         known = self.entries()
         if name in known:
             return known[name]
@@ -295,7 +293,7 @@ class Registry:
         raise unknown(self.kind, name, known)
 
     def load(self, name: str) -> type:
-        """The class behind a name, imported and checked against this registry's base class."""
+        """Import the class of a name and check that it is derived from this registry's base class."""
         entry = self.entry(name)
         cls = entry.target if isinstance(entry.target, type) else _import(entry.target, f"{self.kind} '{name}'")
         base = _import(self.base, f"base class of every {self.kind}")
@@ -306,12 +304,12 @@ class Registry:
         return cls
 
     def settings(self, name: str) -> dict[str, Setting]:
-        """The settings that a user may write behind this name."""
+        """The settings of this plug-in."""
         fixed = self.entry(name).fixed
         return {key: s for key, s in signature_settings(self.load(name)).items() if key not in fixed}
 
     def resolve(self, spec: str | Choice) -> Choice:
-        """Read `name:key=value,...` against the constructor's typed signature, defaults filled in."""
+        """Parse `name:key=value,...` and validate it against the constructor's signature, filling in defaults."""
         if isinstance(spec, Choice):
             return spec
         name, raw = split_spec(spec)
@@ -329,7 +327,7 @@ class Registry:
         return Choice(name, values, f"{name}:{','.join(changed)}" if changed else name)
 
     def create(self, spec: str | Choice, **given: Any) -> Any:
-        """An instance of the plug-in; `given` are the arguments that the caller supplies, not the user."""
+        """Create an instance of the plug-in; `given` are arguments that the caller supplies, not the user."""
         choice = self.resolve(spec)
         if lacking := self.entry(choice.name).lacks:
             raise UserError(lacking)
@@ -340,6 +338,6 @@ def _import(target: str, what: str) -> Any:
     module, _, attr = target.partition(":")
     try:
         return getattr(importlib.import_module(module), attr)
-    # TypeError and ValueError: not the name of a module. SystemExit: a module that exits when it is imported.
+    # TypeError and ValueError: not a valid module name. SystemExit: a module that exits on import.
     except (ImportError, AttributeError, TypeError, ValueError, SystemExit) as error:
         raise UserError(f"{what} cannot be loaded from {target}: {error}; reinstall or fix the package") from error

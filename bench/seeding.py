@@ -1,4 +1,4 @@
-"""Seeds from names, never from positions. A leaf: it imports the standard library alone."""
+"""Seeds from names, never from positions. Imports only the standard library."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 
 def seed_from(*names: str | int) -> int:
-    """A seed of 63 bits that depends on these names and their order alone.
+    """A 63-bit seed that depends only on these names and their order.
 
-    Every name is hashed with its type and its length before it, so that ("ab", "c") and ("a", "bc"), or 1 and "1",
-    are different names.
+    Every name is hashed with its type and length, so that ("ab", "c") and ("a", "bc"), or 1 and "1", give different
+    seeds.
     """
     digest = hashlib.blake2b(digest_size=8, person=b"augbench seeds")
     for name in names:
@@ -23,10 +23,10 @@ def seed_from(*names: str | int) -> int:
 
 
 def shuffled(items: Iterable[int], *names: str | int) -> list[int]:
-    """The items in an order drawn by these names.
+    """The items in a pseudorandom order determined by these names.
 
-    Each item is ranked by a hash of its own, so the order is the same with any version of any library, and
-    an item that joins or leaves does not disturb the order of the others.
+    Each item is ranked by its own hash. The order therefore does not depend on library versions, and adding or removing
+    an item does not change the order of the others.
     """
     root = seed_from(*names)
     return sorted(items, key=lambda item: (seed_from(root, item), item))

@@ -1,7 +1,7 @@
-"""Which source files a class comes from, and what they say, found without running any of them.
+"""The source files of a class, and hashes of them, without running any code.
 
-Two answers: a *stamp* (place, size and time of files) guards what was learnt from code and kept; a *hash* of their
-content goes into the key of a cell, so that a result of edited code is never taken for one of the old.
+A *stamp* (path, size and time of files) guards cached information about code; a *hash* of the content is part of a
+cell's key, so that results of edited code are never mistaken for those of the old code.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 ROOMS = ("augmenters", "bench", "models", "tables")
-# Known by their versions, or too large to follow; what a plug-in imports from these is not its own.
+# Identified by their versions, or too large to follow; imports from these are not a plug-in's own code.
 FOREIGN = frozenset(
     "torch torch_geometric numpy scipy sklearn pandas matplotlib seaborn mlflow optuna networkx rich typer ot".split()
 )
@@ -24,7 +24,7 @@ FOREIGN = frozenset(
 
 @lru_cache(maxsize=64)
 def source_stamp(*packages: str) -> str | None:
-    """A hash of place, size and time of every Python file of some packages; None where one cannot be found."""
+    """A hash of path, size and time of every Python file of some packages; None if one cannot be found."""
     digest = hashlib.blake2b(sys.version.encode(), digest_size=8)
     for package in packages:
         spec = _find(package)
@@ -36,7 +36,7 @@ def source_stamp(*packages: str) -> str | None:
 
 
 def module_stamp(module: str) -> str | None:
-    """The same for a module and whatever it imports, however far from it that lies; None where it is not a file."""
+    """The same for a module and everything it imports, directly or indirectly; None if it is not a file."""
     files = _closure(module, follow_foreign=True)
     if not files:
         return None
@@ -47,9 +47,9 @@ def module_stamp(module: str) -> str | None:
 
 
 def module_hash(module: str) -> str | None:
-    """A hash of what a module says, with the modules of its own package and the loose ones beside it that it imports.
+    """A hash of a module's source and of the modules it imports from its own package or its own folder.
 
-    Installed packages of others are known by their versions, augbench's own rooms by theirs.
+    Installed third-party packages are identified by their versions, and augbench's own packages by theirs.
     """
     files = _closure(module, follow_foreign=False)
     if not files:
@@ -61,13 +61,13 @@ def module_hash(module: str) -> str | None:
 
 
 def imported_rooms(module: str) -> list[str]:
-    """The modules of augbench that a plug-in's files import: what it may have taken over from built-in methods."""
+    """The modules of augbench that a plug-in's files import, from which it may use code of built-in methods."""
     found = {name for path in _closure(module, follow_foreign=False) for name in _imports(path, "")}
     return sorted(name for name in found if name.partition(".")[0] in ("augmenters", "models"))
 
 
 def _closure(module: str, follow_foreign: bool) -> list[Path]:
-    """The files of a module and of what it imports, sorted; standard library and `FOREIGN` are left out."""
+    """The files of a module and of everything it imports, sorted, without the standard library and `FOREIGN`."""
     own = module.partition(".")[0]
     waiting, seen, files = [module], {module}, set()
     while waiting:
@@ -79,7 +79,7 @@ def _closure(module: str, follow_foreign: bool) -> list[Path]:
         installed = "site-packages" in path.parts or "dist-packages" in path.parts
         if installed and name.partition(".")[0] != own:
             if follow_foreign:
-                files.add(path)  # a default may be imported from it; where it gets that from is its own affair
+                files.add(path)  # a default may be imported from it; where it gets that from is not followed
             continue
         files.add(path)
         package = name if spec.submodule_search_locations else name.rpartition(".")[0]
@@ -99,7 +99,7 @@ def _imports(path: Path, package: str) -> Iterator[str]:
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
-        return  # whoever imports it is told what is wrong with it
+        return  # importing it will report what is wrong with it
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -114,7 +114,7 @@ def _imports(path: Path, package: str) -> Iterator[str]:
 
 
 def _find(name: str) -> importlib.machinery.ModuleSpec | None:
-    """Where a module lies, without importing the packages above it."""
+    """The file of a module, found without importing its parent packages."""
     top, *below = name.split(".")
     try:
         spec = importlib.util.find_spec(top)

@@ -1,6 +1,6 @@
-"""Temporary files that do not stay: gone when their work ends, and if that was killed, when the next one begins.
+"""Temporary files that are removed when their work ends or, if it was killed, when the next process starts.
 
-A leaf: it imports the standard library alone. The name of a temporary file says which process of which machine made it.
+Imports only the standard library. The name of a temporary file contains the process and machine that created it.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-ABANDONED = 24 * 3600.0  # seconds after which a file belongs to nobody, whichever machine made it
+ABANDONED = 24 * 3600.0  # seconds after which a file counts as abandoned, whichever machine created it
 _OWNER = re.compile(r"\.([0-9a-f]{8})-([0-9]+)-")
 
 
 @contextmanager
 def replacing(path: Path, unless_taken: bool = False) -> Iterator[Path]:
-    """A place to write to that becomes `path` in one step at the end, and is gone if the writing fails.
+    """A path to write to; on success it is renamed to `path` atomically, on failure it is removed.
 
-    It lies in the same folder and ends as the path does, because figures know their format by that.
-    With `unless_taken`, what another process has put there meanwhile stays.
+    It is in the same folder and has the same extension, from which figures infer their format. With `unless_taken`, a
+    file that another process has created in the meantime is kept.
     """
     prefix = f".{path.name}"
     sweep(path.parent, prefix)
@@ -35,13 +35,15 @@ def replacing(path: Path, unless_taken: bool = False) -> Iterator[Path]:
         if not unless_taken or not _taken(part, path):
             os.replace(part, path)
     finally:
-        with suppress(OSError):  # nothing is left to remove, or the disk is read-only
+        with suppress(OSError):  # already removed, or the disk is read-only
             part.unlink()
 
 
 @contextmanager
 def scratch_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
-    """An empty folder that is gone afterwards, with all that was put there; by default where the system wants it."""
+    """An empty folder that is removed afterwards with its content; by default in the system's folder for temporary
+    files.
+    """
     home = Path(tempfile.gettempdir()) if parent is None else parent
     sweep(home, prefix)
     with tempfile.TemporaryDirectory(prefix=f"{prefix}{_mark()}", dir=home, ignore_cleanup_errors=True) as folder:
@@ -49,14 +51,14 @@ def scratch_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
 
 
 def sweep(folder: Path, prefix: str) -> None:
-    """Remove what processes that are gone have left in a folder under names that start so."""
+    """Remove files in a folder that start with this name and whose processes have ended."""
     try:
         left = [entry for entry in os.scandir(folder) if entry.name.startswith(prefix)]
     except OSError:
         return
     for entry in left:
         found = _OWNER.match(entry.name[len(prefix) :])
-        with suppress(OSError):  # another process sweeps as well, or it is not ours to remove
+        with suppress(OSError):  # another process is removing it as well, or we have no permission
             facts = entry.stat(follow_symlinks=False)
             old = time.time() - facts.st_mtime > ABANDONED
             if found is None or not _ours(facts) or not (old or _is_gone(found[1], int(found[2]))):
@@ -68,7 +70,7 @@ def sweep(folder: Path, prefix: str) -> None:
 
 
 def _taken(part: Path, path: Path) -> bool:
-    """Whether another process was quicker; if not, the name now stands for this file too."""
+    """Whether another process was faster; if not, the name now also refers to this file."""
     try:
         os.link(part, path)
     except FileExistsError:
@@ -83,7 +85,7 @@ def _mark() -> str:
 
 
 def _machine() -> str:
-    """Processes have numbers of their own on each machine that uses a folder."""
+    """An identifier of this machine: process numbers are only unique per machine."""
     return hashlib.blake2b(platform.node().encode(), digest_size=4).hexdigest()
 
 
@@ -92,7 +94,7 @@ def _ours(facts: os.stat_result) -> bool:
 
 
 def _is_gone(machine: str, process: int) -> bool:
-    if machine != _machine() or os.name == "nt":  # there `os.kill` would end it
+    if machine != _machine() or os.name == "nt":  # on Windows, `os.kill` would end the process
         return False
     try:
         os.kill(process, 0)

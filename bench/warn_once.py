@@ -1,4 +1,4 @@
-"""Things worth saying once, however many trials run into them."""
+"""Warnings that are worth giving once, however many trials cause them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _said: set[str] = set()
 
 
 def warn_once(message: str) -> None:
-    """Log a warning, unless this process has said the same before."""
+    """Log a warning, unless this process has already logged the same one."""
     if message not in _said:
         _said.add(message)
         _LOG.warning(message)

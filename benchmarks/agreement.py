@@ -1,8 +1,8 @@
-"""Test accuracy of both engines over the same trials, for every backbone, readout and augmenter.
+"""Test accuracy of both engines on the same trials, for every backbone, readout and augmenter.
 
-Rounding differs between the engines, and training enlarges it, so single trials may end apart; their means may not. The
+The engines differ in rounding, and training amplifies this, so single trials may differ; means should not. The
 difference of each pair of means is shown in standard errors of the paired differences. Every engine has a workspace
-under --workspace, so that the same command goes on where it was stopped; --compare only looks at what is there.
+under --workspace; repeat the command to resume it. --compare only evaluates existing results.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from bench.results.workspace import Workspace
 from benchmarks.scripts import call
 from models import BACKBONES, READOUTS
 
-BEYOND = 2.0  # standard errors; one pair in twenty is expected there by chance alone
+BEYOND = 2.0  # standard errors; one pair in twenty is expected beyond this by chance alone
 ENGINES = ("fast", "reference")
 Cells = dict[tuple[str, str, str], dict[tuple[int, int], float]]
 
 
 def run(engine: str, options: argparse.Namespace) -> None:
-    """Every combination that the protocol allows; what is done already is left as it is."""
+    """Run every combination that the protocol allows; finished ones are skipped."""
     axes = {"--augmenter": AUGMENTERS.names(), "--backbone": BACKBONES.names(), "--readout": READOUTS.names()}
     chosen = [word for flag, names in axes.items() for name in names for word in (flag, name)]
     training = ["--preset", "standard", "--epochs", str(options.epochs), "--repeats", str(options.repeats)]
@@ -58,13 +58,13 @@ def accuracies(state: LedgerState) -> Cells:
 
 
 def in_standard_errors(difference: np.ndarray) -> float:
-    """Mean over its standard error; 0 where the engines never differ."""
+    """Mean divided by its standard error; 0 if the engines never differ."""
     error = difference.std(ddof=1) / len(difference) ** 0.5
     return float(difference.mean() / error) if error else 0.0
 
 
 def compare(fast: Cells, reference: Cells) -> None:
-    """A row for each combination that both engines have, and what they say together."""
+    """One row for each combination that both engines have, and a summary."""
     rows = []
     print("| augmenter | backbone | readout | trials | fast % | reference % | difference in standard errors |")
     print("|---|---|---|---|---|---|---|")

@@ -1,7 +1,7 @@
-"""Tests of a paired difference that could stand behind the tables, each over many simulated experiments at once.
+"""Candidate tests of a paired difference for the tables, each vectorized over many simulated experiments.
 
-An experiment is a matrix of paired differences, folds by label draws; each test takes a stack of them (the first axis)
-and gives two-sided p values and half-widths of 95 % intervals (not a number where a test has none).
+An experiment is a matrix of paired differences, folds by label draws. Each test takes a stack of them (the first axis)
+and returns two-sided p-values and half-widths of 95 % intervals (NaN if a test has none).
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def t_over_folds(d: np.ndarray) -> Found:
 
 
 def mixed_model(d: np.ndarray) -> Found:
-    """REML with fold as random effect: for balanced data the mean squares, pooled where the folds' part is zero."""
+    """REML with fold as random effect: for balanced data the mean squares, pooled if the variance component of folds is
+    zero.
+    """
     _, folds, repeats = d.shape
     n, means, grand = folds * repeats, d.mean(2), d.mean((1, 2))
     between = repeats * means.var(1, ddof=1)
@@ -49,7 +51,7 @@ def mixed_model(d: np.ndarray) -> Found:
 
 
 def corrected_t(d: np.ndarray) -> Found:
-    """Nadeau and Bengio's, with the variance (1/n + test/train) s^2."""
+    """Nadeau and Bengio's corrected t test, with the variance (1/n + test/train) s^2."""
     flat = d.reshape(len(d), -1)
     n = flat.shape[1]
     return _t(flat.mean(1), flat.std(1, ddof=1) * np.sqrt(1 / n + TEST_TO_TRAIN), n - 1)
@@ -71,7 +73,7 @@ def sign_flips(d: np.ndarray) -> Found:
 
 
 def cluster_bootstrap(d: np.ndarray) -> Found:
-    """Folds drawn with replacement, percentile interval; its p is the smallest level whose interval leaves out zero."""
+    """Folds resampled with replacement, percentile interval; p is the smallest level whose interval excludes zero."""
     means = d.mean(2)
     folds = means.shape[1]
     draws = np.random.default_rng(1).multinomial(folds, np.full(folds, 1 / folds), BOOTSTRAPS) / folds

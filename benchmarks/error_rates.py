@@ -1,7 +1,7 @@
-"""False positives and power of each test that could stand behind the tables (docs/statistics.md).
+"""False positives and power of the candidate tests (docs/statistics.md).
 
-Reads the trials on record, and with --null the file that null_pairs.py wrote; prints Markdown. The defaults take about
-a minute.
+Reads recorded trials and, with --null, the file written by null_pairs.py; prints Markdown. With the defaults, takes
+about a minute.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def differences_on_record(path: Path) -> dict[str, list[np.ndarray]]:
     model = ["dataset", "k", "features", "backbone", "readout", "training.preset"]
     trials = pd.read_parquet(path, columns=[*model, "augmenter", "fold", "repeat", "status", "accuracy", "tuned"])
     trials = trials[(trials["status"] == "done") & ~trials["tuned"] & (trials["repeat"] < REPEATS)]
-    trials = trials[(trials["backbone"] != "gat") & (trials["backbone"] != "")]  # GAT has nothing to go by there
+    trials = trials[(trials["backbone"] != "gat") & (trials["backbone"] != "")]  # GAT needs features to attend to
     wide = trials.pivot_table(index=[*model, "augmenter"], columns=["fold", "repeat"], values="accuracy").dropna()
     found: dict[str, list[np.ndarray]] = {}
     for place, row in wide.iterrows():
@@ -86,7 +86,7 @@ def differences_on_record(path: Path) -> dict[str, list[np.ndarray]]:
 
 
 def components(recorded: dict[str, list[np.ndarray]]) -> pd.DataFrame:
-    """Spread of single differences, and the share of it that trials of a fold have in common (mean over cells)."""
+    """The spread of single differences, and the share that trials of a fold have in common (mean over cells)."""
     rows = {}
     for dataset, matrices in recorded.items():
         stack = np.stack(matrices)
@@ -99,7 +99,7 @@ def components(recorded: dict[str, list[np.ndarray]]) -> pd.DataFrame:
 
 
 def nested_components(null: pd.DataFrame) -> pd.DataFrame:
-    """Shares of the variance of one training's accuracy: fold, label draw within the fold, first weights within it."""
+    """Variance components of the accuracy of a training: fold, label draw in the fold, initial weights in the draw."""
     rows = {}
     for dataset, part in null.groupby("dataset"):
         cube = _cube(part)
@@ -114,7 +114,7 @@ def nested_components(null: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cube(null: pd.DataFrame) -> np.ndarray:
-    """Accuracy in points: folds by label draws by first weights; only draws that every fold has."""
+    """Accuracy in points: folds by label draws by initial weights; only draws that every fold has."""
     wide = null.pivot_table(index=["fold", "repeat"], columns="init", values="accuracy").dropna()
     whole = [repeat for repeat, part in wide.groupby("repeat") if len(part) == FOLDS]
     wide = wide[wide.index.get_level_values("repeat").isin(whole)].sort_index()
@@ -122,7 +122,7 @@ def _cube(null: pd.DataFrame) -> np.ndarray:
 
 
 def null_experiments(null: pd.DataFrame, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Two trainings that differ in the first weights alone, on some of the label draws of each fold."""
+    """Two trainings that differ only in the initial weights, on some of the label draws of each fold."""
     cube = _cube(null)
     folds, draws, inits = cube.shape
     repeats = np.argsort(rng.random((count, folds, draws)), axis=2)[:, :, :REPEATS]
@@ -132,13 +132,13 @@ def null_experiments(null: pd.DataFrame, count: int, rng: np.random.Generator) -
 
 
 def resampled(matrices: list[np.ndarray], count: int, rng: np.random.Generator) -> np.ndarray:
-    """Experiments without a difference: folds of the recorded ones, each less its cell's mean, drawn anew."""
+    """Experiments without a difference: resampled folds of recorded ones, each minus its cell's mean."""
     rows = np.concatenate([matrix - matrix.mean() for matrix in matrices])
     return rows[rng.integers(len(rows), size=(count, FOLDS))]
 
 
 def normal(share: float, count: int, rng: np.random.Generator, repeats: int = REPEATS, sd: float = 6.0) -> np.ndarray:
-    """Normal differences of which a share of the variance is common to a fold."""
+    """Normal differences with a share of the variance common to a fold."""
     common = rng.normal(0, sd * np.sqrt(share), (count, FOLDS, 1))
     return common + rng.normal(0, sd * np.sqrt(1 - share), (count, FOLDS, repeats))
 
@@ -159,7 +159,7 @@ def widths(worlds: dict[str, np.ndarray]) -> pd.DataFrame:
 
 
 def stopping(count: int, rng: np.random.Generator, most: int = 60) -> pd.DataFrame:
-    """`bench run --precision`: from three draws on, until the half-width is small, by each of two rules."""
+    """`bench run --precision`: add draws, starting at three, until the half-width is small, by each of two rules."""
     rows = {}
     for share in (0.0, 0.1):
         world = normal(share, count // 4, rng, most)

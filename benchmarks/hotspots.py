@@ -1,6 +1,7 @@
-"""Where the fast engine's time goes: the lines of code that a trial stands on, asked every millisecond.
+"""A profile of the fast engine: the lines of code being executed, sampled every millisecond.
 
-A line that calls torch or compiled code counts the whole call. Percents and microseconds per epoch, the longest first.
+A line that calls torch or compiled code counts for the whole call. Prints percentages and microseconds per epoch, the
+longest first.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from benchmarks.scripts import call, fit
 
 
 def sample(problem: Problem, trials: int) -> tuple[Counter[tuple[str, int]], float]:
-    """How often each line was met, and the seconds of the core's time that all trials took."""
+    """How often each line was observed, and the processor seconds of all trials."""
     met: Counter[tuple[str, int]] = Counter()
 
     def ask(_: int, frame: FrameType | None) -> None:

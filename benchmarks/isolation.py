@@ -1,6 +1,6 @@
-"""What it costs to hand each trial copies of its graphs, beside the trial itself (800 epochs of GCN, no augmenter).
+"""The cost of giving each trial its own copies of graphs, relative to the trial (800 epochs of GCN, no augmenter).
 
-python benchmarks/isolation.py PROTEINS IMDB-BINARY NCI1
+Usage: python benchmarks/isolation.py PROTEINS IMDB-BINARY NCI1
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TIMES = 20
 
 
 def microseconds(work: Callable[[], Any], times: int = TIMES) -> float:
-    """The best of some runs."""
+    """The best of several runs."""
     best = float("inf")
     for _ in range(times):
         start = time.perf_counter()

@@ -1,7 +1,7 @@
-"""Peak memory of trials on graphs as large as REDDIT-MULTI-5K's, each in a process of its own.
+"""Peak memory of trials on graphs as large as those of REDDIT-MULTI-5K, each in its own process.
 
-250 labelled graphs (5 classes, k = 50), 508 nodes and 595 edges on average, the largest with 3,648 nodes: sizes are
-drawn from a log-normal law, edges as a tree by preferential attachment with a few more at random, features constant.
+250 labeled graphs (5 classes, k = 50), 508 nodes and 595 edges on average, the largest with 3,648 nodes. Sizes follow a
+log-normal distribution; edges are trees by preferential attachment with a few random additions; features are constant.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def sizes(count: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def thread(nodes: int, label: int, rng: np.random.Generator) -> Data:
-    """Who answered whom: a tree with hubs and some edges more."""
+    """A reply graph: a tree with hubs and some additional edges."""
     answered = (rng.random(nodes - 1) ** 2 * np.arange(1, nodes)).astype(np.int64)
     tree = np.stack([np.arange(1, nodes), answered])
     more = rng.integers(0, nodes, (2, int(nodes * (MEAN_EDGES / MEAN_NODES - 1)) + 1))

@@ -1,7 +1,7 @@
 """Seconds of one trial with each built-in augmenter, and their ratio to `none`.
 
-Processor seconds, not those of the clock, so that other work on the machine disturbs less; the median over the trials.
-Trials of all methods take turns, after one of `none` that is not counted.
+Processor seconds rather than wall-clock time, so that other work on the machine has less effect; the median over the
+trials. Trials of all methods alternate, after one trial of `none` that is not counted.
 """
 
 from __future__ import annotations

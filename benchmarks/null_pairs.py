@@ -1,8 +1,8 @@
-"""Plain training again and again with other first weights: pairs of runs that differ in nothing but luck.
+"""Repeated plain training with different initial weights: pairs of runs that differ only by chance.
 
-Writes a CSV file: dataset, k, fold, repeat, init, accuracy. Trials of a fold share their test graphs, those of one
-fold and repeat their labeled graphs too; the first weights are drawn anew for each init. The same command goes on
-where it was stopped, or after --repeats or --inits was raised.
+Writes a CSV file: dataset, k, fold, repeat, init, accuracy. Trials of a fold share test graphs, trials of a fold and
+repeat also share labeled graphs; initial weights are drawn anew for each init. Repeat the command to resume it, also
+with larger --repeats or --inits.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _known(file: Path) -> set[tuple[str, int, int, int, int]]:
 
 
 def _accuracies(runner: TrialRunner, cell: Cell, trial: Trial, inits: list[int]) -> list[float]:
-    """The test accuracy of one trial for some draws of the first weights."""
+    """The test accuracy of one trial for several draws of the initial weights."""
     if not inits:
         return []
     problem, test = runner.problem(cell, trial)

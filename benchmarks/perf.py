@@ -1,8 +1,8 @@
-"""`make perf`: seconds per trial of the fast engine, the reference and a plain PyG loop, side by side in one run.
+"""`make perf`: seconds per trial of the fast engine, the reference engine and a plain PyG loop, in one run.
 
-All sides take turns on the same trials, in seconds of the core's time, and of several rounds the quickest counts, so
-that another process on the machine disturbs the ratios little. Each side runs two small numbers of epochs; the
-difference gives the cost of an epoch, and the rest is paid once a trial.
+All three alternate on the same trials. Times are processor seconds, and the fastest of several rounds counts, so that
+other processes have little effect on the ratios. Each runs two small numbers of epochs; the difference gives the cost
+per epoch, and the remainder is the fixed cost of a trial.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from benchmarks.timing import Side, high_water, matmul_rate
 
 WIDTH, LAYERS = 64, 4
 METHODS = ["none", "dropedge", "dropnode", "softedge", "m-mixup", "gdm-unc"]
-# REDDIT-MULTI-5K cannot be measured where it is not at hand: 5 classes of 508.5 nodes on average, DD has 2 of 284.3.
+# Where REDDIT-MULTI-5K is not available: it has 5 classes of 508.5 nodes on average, DD has 2 of 284.3.
 REDDIT_AGAINST_DD = (5 * 508.5) / (2 * 284.3)
 
 
@@ -49,13 +49,13 @@ def trainer(engine: Engine, problem: Problem) -> Callable[[int], object]:
 
 
 def dense_flops(problem: Problem) -> float:
-    """Floating-point operations of the matrix products over every node, of one epoch, as a plain loop does them."""
+    """Floating-point operations per epoch of the matrix products over all nodes, as a plain loop performs them."""
     nodes, channels = sum(int(graph.num_nodes or 0) for graph in problem.graphs), problem.graphs[0].num_node_features
     return 2.0 * nodes * WIDTH * (2 * channels + 3 * (LAYERS - 1) * WIDTH)
 
 
 def measure(cell: Cell, runner: TrialRunner, options: argparse.Namespace) -> Row:
-    """One cell over a few folds; each side's quickest round of each fold, averaged over the folds."""
+    """One cell over a few folds; the fastest round of each fold, averaged over the folds."""
     found: dict[str, list[tuple[float, float]]] = {"fast": [], "reference": [], "plain": []}
     work: list[float] = []
     few, slow, epochs = options.few_epochs, options.slow_epochs, options.epochs
@@ -83,7 +83,7 @@ def measure(cell: Cell, runner: TrialRunner, options: argparse.Namespace) -> Row
 
 
 def knows_plainly(cell: Cell) -> bool:
-    """Whether the plain loop has this cell's network and method."""
+    """Whether the plain loop supports this cell's network and method."""
     plain = cell.backbone is not None and cell.backbone.label == "gcn" and cell.training.select == "last"
     return plain and cell.augmenter.name in PLAIN_METHODS
 
@@ -94,13 +94,13 @@ def plain_trainer(problem: Problem, method: str) -> Callable[[int], object]:
 
 
 def itself(flag: str, cell: Cell, options: argparse.Namespace) -> list[str]:
-    """The command that has another process of this script do something with the cell."""
+    """The command that runs this script on the cell in another process."""
     spec = [cell.dataset, str(cell.k), cell.augmenter.label, "--backbone", options.backbone]
     return [sys.executable, __file__, flag, *spec, "--data", str(options.data)]
 
 
 def peak_memory(cell: Cell, options: argparse.Namespace) -> float:
-    """MiB that a process needs at most for one trial of the cell, Python and torch included."""
+    """Peak memory in MiB of a process that runs one trial of the cell, including Python and torch."""
     command = itself("--peak-memory-of", cell, options)
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
 
@@ -109,7 +109,7 @@ def print_peak_memory(options: argparse.Namespace) -> None:
     dataset, k, method = options.peak_memory_of
     cell = cells(options, [dataset], [method], [int(k)])[0]
     problem, _ = TrialRunner(options.data, FastEngine()).problem(cell, Trial(0, 0))
-    trainer(FastEngine(), problem)(12)  # so many that units were looked for
+    trainer(FastEngine(), problem)(12)  # enough epochs that unused units are looked for
     print(high_water() / 1024)
 
 
@@ -122,14 +122,14 @@ def cells(
 
 
 def reading_cells(options: argparse.Namespace) -> list[Cell]:
-    """Plain training with a ReLU on the logits, and with the best validation epoch; the rest as in the rows above."""
+    """Plain training with a ReLU on the logits, and with the best validation epoch; otherwise as in the rows above."""
     changes = [preset("standard").with_settings(words) for words in ({"head": "relu"}, {"select": "best-val"})]
     plain = cells(options, options.datasets, ["none"], options.k)
     return [replace(cell, training=replace(training, epochs=options.epochs)) for cell in plain for training in changes]
 
 
 def forecast_hours(rows: Sequence[Row], options: argparse.Namespace) -> None:
-    """Hours of the whole grid on one core; families that were not measured are probed with a few epochs."""
+    """Hours of the whole grid on one core; families without measurements are probed with a few epochs."""
     forecast, runner = Forecast(), TrialRunner(options.data, FastEngine())
 
     def run(cell: Cell, trial: Trial) -> Record:
@@ -156,7 +156,7 @@ def forecast_hours(rows: Sequence[Row], options: argparse.Namespace) -> None:
 
 
 def two_jobs(cell: Cell, options: argparse.Namespace) -> None:
-    """How much two processes on two cores get done, against one."""
+    """The speedup of two processes on two cores over one."""
     command = itself("--train", cell, options)
 
     def seconds(count: int) -> float:

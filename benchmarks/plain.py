@@ -1,4 +1,4 @@
-"""What one would write first: a GCN in plain PyG, one batch, Adam. The yardstick of `make perf`."""
+"""The simplest implementation: a GCN in plain PyG, one batch, Adam. The yardstick of `make perf`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PlainGCN(nn.Module):
 def train_plainly(
     graphs: Sequence[Data], classes: int, method: str, epochs: int, lr: float = 0.01, relu: bool = False
 ) -> None:
-    """So many full-batch epochs from scratch; `relu`: a ReLU on the logits too."""
+    """Train from scratch for so many full-batch epochs; `relu`: also put a ReLU on the logits."""
     model = PlainGCN(graphs[0].num_node_features, classes, relu=relu)
     optimiser = torch.optim.Adam(model.parameters(), lr=lr)
     batch = Batch.from_data_list(list(graphs))

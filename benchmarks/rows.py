@@ -1,4 +1,4 @@
-"""The rows that `perf.py` measures: their table in Markdown and their plot over k."""
+"""The rows that `perf.py` measures, as a Markdown table and a plot over k."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEAD = """
 
 @dataclass
 class Row:
-    """Seconds per trial of each side; the plain loop knows two methods and one backbone only."""
+    """Seconds per trial of each implementation; the plain loop supports only two methods and one backbone."""
 
     cell: Cell
     fast: float
@@ -27,7 +27,7 @@ class Row:
 
 
 def draw_growth(rows: Sequence[Row], file: Path) -> None:
-    """Seconds per trial against k, one line a dataset and method."""
+    """Plot seconds per trial against k, one line per dataset and method."""
     import matplotlib
 
     matplotlib.use("svg")

@@ -1,4 +1,4 @@
-"""What the scripts here have in common."""
+"""Functions shared by the scripts in this folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.registry import UserError
 
 
 def call(main: Callable[[], None]) -> None:
-    """An error of the user is one line and exit code 2, as in `bench`."""
+    """A user's mistake is one line and exit code 2, as in `bench`."""
     try:
         main()
     except UserError as error:
@@ -21,7 +21,7 @@ def call(main: Callable[[], None]) -> None:
 
 
 def fit(engine: Engine, problem: Problem) -> Fitted:
-    """One trial with all that it needs made anew; what fails is raised."""
+    """One trial from scratch; errors are raised."""
     result = engine.fit([replace(problem, shared=SharedParts())])[0]
     if isinstance(result, Exception):
         raise result

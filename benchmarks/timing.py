@@ -1,4 +1,4 @@
-"""Seconds of one core, taken so that other work on the machine disturbs them little."""
+"""Processor seconds of one core, measured so that other work on the machine has little effect."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def core_seconds(work: Callable[[], object]) -> float:
 
 @dataclass
 class Side:
-    """One way to train a trial, timed at two numbers of epochs; of each the quickest round counts."""
+    """One way to train a trial, timed at two numbers of epochs; for each, the fastest round counts."""
 
     train: Callable[[int], object]
     few: int
     many: int
-    patience: float = math.inf  # a side whose few epochs take longer is given up
+    patience: float = math.inf  # an implementation whose few epochs take longer is skipped
     short: float = math.inf
     long: float = math.inf
 
@@ -42,14 +42,14 @@ class Side:
             self.long = min(self.long, core_seconds(lambda: self.train(self.many)))
 
     def seconds(self, epochs: int) -> tuple[float, float]:
-        """Of a trial of so many epochs, and what of it is paid once."""
+        """The time of a trial with so many epochs, and its fixed part."""
         each = (self.long - self.short) / (self.many - self.few)
         once = max(self.short - self.few * each, 0.0)
         return once + epochs * each, once
 
 
 def matmul_rate(size: int = 768) -> float:
-    """Floating-point operations a second of one large product."""
+    """Floating-point operations per second of one large product."""
     a, out = torch.randn(size, size), torch.empty(size, size)
     start = time.perf_counter()
     for _ in range(4):
@@ -58,9 +58,9 @@ def matmul_rate(size: int = 768) -> float:
 
 
 def high_water() -> int:
-    """KiB that this process has held at most."""
+    """The peak memory of this process in KiB."""
     status = Path("/proc/self/status")
-    if status.exists():  # getrusage would also count what the parent held when it started this process
+    if status.exists():  # getrusage would also count the memory of the parent when it started this process
         found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
         return int(found[1]) if found else 0
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

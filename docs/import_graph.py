@@ -1,6 +1,6 @@
-"""Which stage of bench/ imports which, drawn: `python docs/import_graph.py` writes docs/images/import-graph.svg.
+"""Draws which stage of bench/ imports which: `python docs/import_graph.py` writes docs/images/import-graph.svg.
 
-`tests/test_rooms.py` takes the order of the stages from here and holds the picture to the code.
+`tests/test_rooms.py` takes the order of the stages from here and checks that the figure matches the code.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ STAGES = (
     *("checking", "inspecting", "api", "public", "cli"),
 )
 Edge = tuple[str, str]  # a stage or leaf, and one that it imports
-_TARGET = re.compile(r"bench(\.\w+)+(:\w+)?")  # a module named in a text, to be imported when it is needed
+_TARGET = re.compile(r"bench(\.\w+)+(:\w+)?")  # a module named in a string, which is imported later
 _EDGE = re.compile(r"^(\w+) -&gt; (\w+)$", re.MULTILINE)
 
 
 def imported_by(path: Path) -> Iterator[str]:
-    """Every module that a file imports, at once, inside a function, for its types or by name."""
+    """All modules that a file imports: at the top, inside functions, for types, or by name."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -48,7 +48,7 @@ def edges(root: Path = ROOT) -> dict[Edge, list[str]]:
     found: dict[Edge, list[str]] = {}
     for path in sorted((root / "bench").rglob("*.py")):
         place = path.relative_to(root)
-        if place == Path("bench/__init__.py"):  # the door to all of them
+        if place == Path("bench/__init__.py"):  # the entry point to all of them
             continue
         own = place.parts[1].removesuffix(".py")
         for module in imported_by(path):
@@ -58,13 +58,13 @@ def edges(root: Path = ROOT) -> dict[Edge, list[str]]:
 
 
 def is_upward(edge: Edge) -> bool:
-    """Whether a stage imports one that comes after it; a leaf imports nothing of ours."""
+    """Whether a stage imports a later one; leaves must not import anything of ours."""
     importer, imported = edge
     return importer in LEAVES or (imported not in LEAVES and STAGES.index(imported) > STAGES.index(importer))
 
 
 def edges_of_picture(svg: str) -> set[Edge]:
-    """The edges that a picture shows, as its description lists them."""
+    """The edges of a figure, as listed in its description."""
     return {(importer, imported) for importer, imported in _EDGE.findall(svg)}
 
 
@@ -75,16 +75,16 @@ rect{fill:#f4f6f8;stroke:#8a949e}path{fill:none;stroke-width:1.6}.out{stroke:#c3
 
 
 def drawing(found: Iterable[Edge]) -> str:
-    """One box per stage, the command line on top; one lane per imported stage, with a dot for each that imports it.
+    """One box per stage, the command line on top; one lane per imported stage, with a dot for each importer.
 
-    An arrow leads from the importers down its lane into the imported stage. One that led up would be red.
+    An arrow leads from the importers down its lane to the imported stage. Arrows that lead up would be red.
     """
     pairs = sorted(found)
     rows = [[stage] for stage in reversed(STAGES)] + [list(LEAVES)]
     row_of = {name: row for row, names in enumerate(rows) for name in names}
     drawn = {(row_of[importer], row_of[imported]) for importer, imported in pairs}
     middle = [MARGIN + 34 + row * STEP + TALL // 2 for row in range(len(rows))]
-    targets = sorted({imported for _, imported in drawn})  # the lowest has the outermost lane: no arrow crosses one
+    targets = sorted({imported for _, imported in drawn})  # the lowest has the outermost lane, so that no arrows cross
     lane = {row: MARGIN + BOX + LANE * (1 + place) for place, row in enumerate(targets)}
     shapes = [_importer(row, middle, [lane[to] for at, to in drawn if at == row]) for row in range(len(rows))]
     shapes += [_lane(row, middle, lane[row], sorted(at for at, to in drawn if to == row)) for row in targets]
@@ -109,7 +109,7 @@ def drawing(found: Iterable[Edge]) -> str:
 
 
 def _importer(row: int, middle: list[int], lanes: list[int]) -> str:
-    """The line from a stage to the lanes of those that it imports."""
+    """The line from a stage to the lanes of its imports."""
     return f'<path class="out" d="M{MARGIN + BOX} {middle[row] + 5}H{max(lanes)}"/>' if lanes else ""
 
 

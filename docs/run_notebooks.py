@@ -1,6 +1,6 @@
-"""Execute the notebooks of docs/notebooks and keep what they show: `python docs/run_notebooks.py`.
+"""Executes the notebooks in docs/notebooks and stores their output: `python docs/run_notebooks.py`.
 
-Each runs in an empty folder with a data root of its own. Bars and warnings stay out of the file.
+Each runs in an empty folder with its own data root. Progress bars and warnings are left out of the file.
 """
 
 from __future__ import annotations

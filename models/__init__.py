@@ -1,4 +1,4 @@
-"""Backbones, readouts, the graph classifier and the structural auto-encoders; no datasets, no augmenters."""
+"""Backbones, readouts, the graph classifier and the structural auto-encoders; no datasets or augmenters."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def fit_autoencoder(
     epochs: int = EPOCHS,
     output: Output = "linear",
 ) -> GSAE:
-    """Train on all graphs at once; every edge once an epoch, with as many non-edges of the same graph, redrawn."""
+    """Train on all graphs at once; each epoch uses every edge and as many newly drawn non-edges of the same graph."""
     whole = Structure.of(graphs)
     rule = InputRule.learn(structure, whole)
     model = build_autoencoder(encoder, rule, width, int(rng.integers(2**63)), output)
@@ -56,7 +56,7 @@ def fit_autoencoder(
 
 
 def train_by_autograd(model: GSAE, by: Propagation, whole: Structure, rng: Generator, epochs: int) -> float:
-    """Adam's steps over the loss of any of the auto-encoders; returns the last loss."""
+    """Minimize the loss of any of the auto-encoders with Adam and autograd; returns the last loss."""
     optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, fused=True)
     value = 0.0
     for _ in range(epochs):
@@ -71,7 +71,7 @@ def train_by_autograd(model: GSAE, by: Propagation, whole: Structure, rng: Gener
 
 @torch.inference_mode()
 def train_by_hand(model: GSAE, by: Propagation, whole: Structure, rng: Generator, epochs: int) -> float:
-    """The same for GSAE, bit for bit, with its gradients written out: half the time on small graphs."""
+    """The same for GSAE with handwritten gradients and identical results; takes half the time on small graphs."""
     weights = [parameter.detach() for parameter in model.parameters()]
     first_weight, first_bias, second_weight, second_bias = weights
     means, squares = ([torch.zeros_like(weight) for weight in weights] for _ in range(2))
@@ -89,7 +89,7 @@ def train_by_hand(model: GSAE, by: Propagation, whole: Structure, rng: Generator
         of_embedding = pair_gradients(of_logits, embedding, first, second)
         if model.rectified:
             of_embedding = relu_backward(of_embedding, embedding, 0)
-        of_product = product(by.adjacency, of_embedding)  # which is symmetric
+        of_product = product(by.adjacency, of_embedding)  # the adjacency is symmetric
         of_hidden = relu_backward(of_product @ second_weight.t(), hidden, 0)
         gradients = [
             product(by.inputs_transposed, of_hidden),

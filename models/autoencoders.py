@@ -1,7 +1,7 @@
 """Structural auto-encoders of GDM: GSAE and its variational form VGSAE (Eq. 6-8 of the paper).
 
-They are trained for every trial, so the constant part of the first layer is multiplied out once and both layers
-are sparse products; nothing is ever as large as nodes x nodes or nodes x largest graph.
+They are trained for every trial. The constant part of the first layer is therefore computed once, both layers are
+sparse products, and no tensor has the size nodes x nodes or nodes x largest graph.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Encoder = Literal["gsae", "vgsae"]
 StructureInput = Literal["diag", "onehot", "scalar"]
 Output = Literal["linear", "relu"]
 DEGREE_CAP = 64
-CHUNK = 2048  # pairs whose rows are gathered at once: small enough to stay in the cache
-LOG_VARIANCE_CAP = 20.0  # keeps exp finite when a hub's first embedding is huge
+CHUNK = 2048  # pairs whose rows are gathered at once: small enough for the cache
+LOG_VARIANCE_CAP = 20.0  # keeps exp finite when the first embedding of a hub is huge
 
 
 class SparseProduct(torch.autograd.Function):
-    """A constant sparse matrix times a dense one; several times faster on one core than torch's own."""
+    """A constant sparse matrix times a dense one; several times faster on one core than torch's own product."""
 
     @staticmethod
     def forward(ctx: Any, dense: Tensor, matrix: sparse.csr_array, transposed: sparse.csr_array) -> Tensor:
@@ -44,13 +44,13 @@ class SparseProduct(torch.autograd.Function):
 
 
 def pair_products(rows: Tensor, first: np.ndarray, second: np.ndarray) -> Tensor:
-    """Inner products of the rows at given pairs."""
+    """Inner products of the rows at the given pairs."""
     chunks = zip(torch.from_numpy(first).split(CHUNK), torch.from_numpy(second).split(CHUNK), strict=True)
     return torch.cat([(rows.index_select(0, i) * rows.index_select(0, j)).sum(dim=1) for i, j in chunks])
 
 
 def pair_gradients(gradient: Tensor, rows: Tensor, first: np.ndarray, second: np.ndarray) -> Tensor:
-    """The gradient of the rows, from that of their `pair_products`: one sparse product instead of scattered rows."""
+    """The gradient of the rows from that of `pair_products`, as one sparse product instead of a scatter."""
     half = sparse.csr_array((gradient.numpy(), (first, second)), shape=(len(rows), len(rows)))
     return torch.from_numpy(half @ rows.numpy() + half.T @ rows.numpy())
 
@@ -71,7 +71,7 @@ class PairProducts(torch.autograd.Function):
 
 @dataclass(frozen=True)
 class InputRule:
-    """How degrees become the rows that the encoder reads (the matrix D of Eq. 6), fixed by the training graphs.
+    """How degrees become the encoder's input rows (the matrix D of Eq. 6), fixed by the training graphs.
 
     `diag`: degree(i) e_i, padded to the largest training graph. `onehot`: the degree, capped. `scalar`: one column.
     """
@@ -86,13 +86,13 @@ class InputRule:
         return cls(kind, {"diag": largest, "onehot": 1 + min(top_degree, DEGREE_CAP), "scalar": 1}[kind])
 
     def rows(self, structure: Structure) -> sparse.csr_array:
-        """One sparse row a node."""
+        """One sparse row per node."""
         degrees = structure.degrees
         if self.kind == "diag":
             if structure.sizes.max() > self.columns:
                 raise UserError(
-                    f"a graph of {structure.sizes.max()} nodes does not fit an auto-encoder trained on graphs of at "
-                    f"most {self.columns}; train on it too, or use structure=onehot"
+                    f"a graph of {structure.sizes.max()} nodes is too large for an auto-encoder trained on at "
+                    f"most {self.columns} nodes; train on it too, or use structure=onehot"
                 )
             columns, values = structure.positions, degrees
         elif self.kind == "onehot":
@@ -103,7 +103,7 @@ class InputRule:
 
 
 class Propagation:
-    """What both layers multiply with: the normalised adjacency, and the inputs after it (constant, so done once)."""
+    """The constant inputs of both layers: the normalized adjacency, and its product with the features."""
 
     def __init__(self, structure: Structure, rule: InputRule) -> None:
         self.adjacency = structure.adjacency
@@ -112,7 +112,7 @@ class Propagation:
 
 
 class GCNLayer(nn.Module):
-    """Weights of one graph convolution, initialised as usual: Glorot and a zero bias."""
+    """The weights of one graph convolution with the usual initialization: Glorot, zero bias."""
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__()
@@ -121,9 +121,10 @@ class GCNLayer(nn.Module):
 
 
 class GSAE(nn.Module):
-    """H = E(D, A) with two GCN layers, ReLU after the first only (Eq. 6); decoded as sigmoid(H H^T) (Eq. 7).
+    """H = E(D, A) with two GCN layers and a ReLU after the first (Eq. 6); decoded as sigmoid(H H^T) (Eq. 7).
 
-    `output`: with `relu` the second layer ends in one too; then H H^T >= 0, and every pair is likelier than not.
+    `output`: with `relu`, a ReLU also follows the second layer; then H H^T >= 0, so every pair has a probability of at
+    least 1/2.
     """
 
     def __init__(self, rule: InputRule, width: int, output: Output = "linear") -> None:
@@ -140,25 +141,25 @@ class GSAE(nn.Module):
         return product + layer.bias
 
     def mean(self, by: Propagation) -> Tensor:
-        """The embedding used at generation."""
+        """The embedding used for generation."""
         return self.output(self.propagate(self.hidden(by), self.second, by))
 
     def output(self, embedding: Tensor) -> Tensor:
         return embedding.relu() if self.rectified else embedding
 
     def forward(self, by: Propagation, structure: Structure, rng: Generator) -> tuple[Tensor, Tensor]:
-        """Embeddings to decode in training, and what the loss adds for them."""
+        """Embeddings to decode during training, and an additional loss."""
         return self.mean(by), torch.zeros(())
 
     @torch.no_grad()
     def encode(self, graphs: Sequence[Data]) -> list[Tensor]:
-        """The structural embedding of each graph, one row a node, in the graph's own order."""
+        """The structural embedding of each graph, one row per node, in the graph's own order."""
         structure = Structure.of(graphs)
         return list(self.mean(Propagation(structure, self.rule)).split(structure.sizes.tolist()))
 
 
 class VGSAE(GSAE):
-    """GSAE with a second head for the log variance; a graph of n nodes counts its KL divergence 1/n."""
+    """GSAE with a second head for the log variance; the KL divergence of a graph with n nodes is weighted by 1/n."""
 
     def __init__(self, rule: InputRule, width: int, output: Output = "linear") -> None:
         super().__init__(rule, width, output)
@@ -179,7 +180,7 @@ def kl_to_standard_normal(mean: Tensor, log_variance: Tensor) -> Tensor:
 
 
 def reconstruction_loss(embedding: Tensor, edges: Pairs, non_edges: Pairs) -> Tensor:
-    """Eq. 8 in logits: sums, since the mean over the non-edges of a complete graph is not a number."""
+    """Eq. 8 with logits, as sums, since the mean over the non-edges of a complete graph is undefined."""
     first, second = (np.concatenate(ends) for ends in zip(edges, non_edges, strict=True))
     logits: Tensor = PairProducts.apply(embedding, first, second)
     positive, negative = logits[: len(edges[0])], logits[len(edges[0]) :]
@@ -187,14 +188,14 @@ def reconstruction_loss(embedding: Tensor, edges: Pairs, non_edges: Pairs) -> Te
 
 
 def build_autoencoder(encoder: Encoder, rule: InputRule, width: int, seed: int, output: Output = "linear") -> GSAE:
-    """A freshly initialised auto-encoder whose weights depend on the seed alone."""
+    """A freshly initialized auto-encoder whose weights depend only on the seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return {"gsae": GSAE, "vgsae": VGSAE}[encoder](rule, width, output)
 
 
 def reconstruction_auc(model: GSAE, graphs: Sequence[Data]) -> float:
-    """How well H H^T ranks edges above non-edges: exact over all pairs, averaged over graphs that have both."""
+    """How well H H^T ranks edges above non-edges: the exact AUC over all pairs, averaged over graphs that have both."""
     values = []
     for graph, embedding in zip(graphs, model.encode(graphs), strict=True):
         structure = Structure.of([graph])

@@ -1,4 +1,4 @@
-"""Message-passing backbones: every layer followed by ReLU, every one reading edge weights or refusing them aloud."""
+"""Message-passing backbones. Every layer is followed by a ReLU; each backbone reads edge weights or rejects them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Norm = Literal["none", "batch"]
 
 
 class Backbone(nn.Module):
-    """A stack of convolutions; subclasses say how one layer is made and whether it reads edge weights.
+    """A stack of convolutions; subclasses define one layer and declare whether it reads edge weights.
 
-    `norm=batch` normalizes each channel over the nodes of a step before the ReLU. With `residual` a layer adds what it
-    was given to what it makes, where both are as wide.
+    `norm=batch` normalizes each channel over the nodes of a step before the ReLU. With `residual`, a layer adds its
+    input to its output if both have the same width.
     """
 
     reads_edge_weight: ClassVar[bool] = True
@@ -41,14 +41,14 @@ class Backbone(nn.Module):
         self.dropout, self.norm, self.residual = dropout, norm, residual
         sizes = [in_channels] + [width] * layers
         self.convs = nn.ModuleList(self.layer(a, b) for a, b in itertools.pairwise(sizes))
-        # A graph of one node has nothing to be compared with: it is normalized with what was seen before.
+        # A single node cannot be normalized against others: use the running statistics.
         self.norms = nn.ModuleList(
             BatchNorm(width, allow_single_element=True) for _ in range(layers if norm == "batch" else 0)
         )
 
     def layer(self, in_channels: int, out_channels: int) -> nn.Module:
         """One message-passing layer, called with `(x, edge_index, edge_weight)`."""
-        raise TypeError(f"{type(self).__name__} does not say how a layer is made; give it a method `layer`")
+        raise TypeError(f"{type(self).__name__} has no method `layer`; implement it")
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Node embeddings after the last layer."""
@@ -75,7 +75,7 @@ class GCN(Backbone):
 
 
 class GAT(Backbone):
-    """Attention over the neighbours and the node itself; it has no place for a given weight."""
+    """Attention over the neighbors and the node itself; it cannot use edge weights."""
 
     reads_edge_weight = False
 
@@ -90,7 +90,7 @@ class GAT(Backbone):
         residual: bool = False,
     ) -> None:
         if width % heads:
-            raise UserError(f"gat: width={width} does not divide by heads={heads}; choose a multiple")
+            raise UserError(f"gat: width={width} is not divisible by heads={heads}; choose a multiple")
         self.heads = heads
         super().__init__(in_channels, width, layers, dropout, norm, residual)
 
@@ -99,7 +99,7 @@ class GAT(Backbone):
 
 
 class WeightedSum(MessagePassing):
-    """Sum over the neighbours, each times its edge's weight."""
+    """Sum over the neighbors, each multiplied by its edge weight."""
 
     def __init__(self) -> None:
         super().__init__(aggr="add")
@@ -113,7 +113,7 @@ class WeightedSum(MessagePassing):
 
 
 class GINLayer(nn.Module):
-    """MLP(h + sum_j w_ij h_j): PyG's own GINConv has no place for the weight."""
+    """MLP(h + sum_j w_ij h_j). PyG's GINConv does not support edge weights."""
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class GINLayer(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(in_channels, out_channels), nn.ReLU(), nn.Linear(out_channels, out_channels))
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        if is_sparse(x):  # far narrower after the first map, which is linear
+        if is_sparse(x):  # much narrower after the first map, which is linear
             first, *rest = self.mlp
             assert isinstance(first, nn.Linear)
             rows = nn.functional.linear(x, first.weight)
@@ -139,7 +139,7 @@ class GIN(Backbone):
 
 
 class SAGELayer(nn.Module):
-    """W1 mean_j(h_j) + W2 h, the mean weighted by the edges: PyG's own SAGEConv has no place for the weight."""
+    """W1 mean_j(h_j) + W2 h with a weighted mean. PyG's SAGEConv does not support edge weights."""
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__()
@@ -148,7 +148,7 @@ class SAGELayer(nn.Module):
         self.own = nn.Linear(in_channels, out_channels, bias=False)
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        # Wide sparse features are made narrow by the first map before the mean, which is as linear as the map.
+        # Apply the first map to wide sparse features before the mean: both are linear, and the result is narrow.
         rows = nn.functional.linear(x, self.neighbours.weight) if is_sparse(x) else x
         total = self.sum(torch.cat([rows, rows.new_ones(rows.shape[0], 1)], dim=1), edge_index, edge_weight)
         mean = total[:, :-1] / total[:, -1:].clamp(min=torch.finfo(rows.dtype).tiny)

@@ -1,4 +1,4 @@
-"""The graph classifier: backbone, readout, two fully connected layers."""
+"""The graph classifier: a backbone, a readout and two fully connected layers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Ending = Literal["linear", "relu"]
 
 
 class GraphClassifier(nn.Module):
-    """p_G = g(READOUT(f(X, A))), Eq. 1-3; `embed` and `head` are apart so that a mixup can stand between.
+    """p_G = g(READOUT(f(X, A))), Eq. 1-3; `embed` and `head` are separate so that mixup can act between them.
 
-    `ending`: whether a ReLU follows the last fully connected layer too, so that no logit is negative.
+    `ending`: whether a ReLU also follows the last fully connected layer, so that no logit is negative.
     """
 
     def __init__(self, backbone: Backbone, readout: Readout, num_classes: int, ending: Ending = "linear") -> None:
@@ -38,12 +38,12 @@ class GraphClassifier(nn.Module):
         return embeddings
 
     def pool(self, nodes: Tensor, batch: Batch) -> Pooled:
-        """What the readout makes of node embeddings: one row per graph, and its auxiliary loss if it has one."""
+        """Apply the readout to node embeddings: one row per graph, and an auxiliary loss if the readout has one."""
         made = self.readout(nodes, batch.edge_index, batch.get("edge_weight"), batch.batch, batch.num_graphs)
         return made if isinstance(made, Pooled) else Pooled(made)
 
     def embed(self, batch: Batch) -> Tensor:
-        """One row per graph, after the readout."""
+        """One embedding per graph, after the readout."""
         return self.pool(self.nodes(batch), batch).rows
 
     def forward(self, batch: Batch) -> Tensor:
@@ -60,7 +60,7 @@ def build_classifier(
     seed: int,
     ending: Ending = "linear",
 ) -> GraphClassifier:
-    """A freshly initialized classifier whose weights depend on the seed alone, not on the global generator."""
+    """A freshly initialized classifier whose weights depend only on the seed, not on the global generator."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         body = BACKBONES.create(backbone, in_channels=in_channels)

@@ -1,8 +1,8 @@
-"""Readouts that gather nodes into learned clusters before they pool: DiffPool and MinCut.
+"""Readouts that assign nodes to learned clusters before pooling: DiffPool and MinCut.
 
-What they compute of each graph is what PyG's `dense_diff_pool` and `dense_mincut_pool` do. Those take the adjacency as
-a dense table, which for a graph of some thousand nodes is all the time and memory there is. Here only sums over edges
-and products of width `clusters` are made, so the cost grows with nodes and edges.
+They compute the same as PyG's `dense_diff_pool` and `dense_mincut_pool`. Those need the adjacency as a dense matrix,
+which dominates time and memory for graphs with thousands of nodes. Here only sums over edges and products of width
+`clusters` are computed, so the cost grows with nodes and edges.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from bench.registry import Tune, Within
 from models.readouts import Pooled, Readout
 
 Clusters = Annotated[int, Within(2, 1000), Tune(4, 32, log=True)]
-SURELY = 1e-15  # added to a probability before its logarithm, and to the root of a degree, as PyG does
+SURELY = 1e-15  # added to a probability before the logarithm, and to the square root of a degree, as in PyG
 
 
 @dataclass(frozen=True)
 class Edges:
-    """The edges of some graphs, none of them empty; a graph's nodes stand together, and no edge is listed twice."""
+    """The edges of several non-empty graphs; the nodes of a graph are contiguous, and no edge is listed twice."""
 
     ends: Tensor
     weights: Tensor
     graph: Tensor  # of each node
-    sizes: Tensor  # nodes of each graph
+    sizes: Tensor  # number of nodes of each graph
 
     def from_neighbours(self, rows: Tensor) -> Tensor:
-        """A times rows."""
+        """The adjacency matrix times rows."""
         weighted = rows[self.ends[1]] * self.weights.view(-1, 1)
         return torch.zeros_like(rows).index_add(0, self.ends[0], weighted)
 
@@ -46,17 +46,17 @@ class Edges:
         return values.new_zeros(len(self.sizes)).index_add(0, self.graph[self.ends[0]], values)
 
     def products(self, left: Tensor, *right: Tensor) -> tuple[Tensor, ...]:
-        """Of each graph, its rows of `left` transposed times those of each other table."""
+        """For each graph, its rows of `left`, transposed, times its rows of each other table."""
         sizes = self.sizes.tolist()
         parts = zip(left.split(sizes), torch.cat(right, dim=1).split(sizes), strict=True)
         return torch.stack([one.t() @ other for one, other in parts]).split([table.shape[1] for table in right], dim=2)
 
 
 class ClusterReadout(Readout):
-    """Soft clusters of each graph's nodes, one dense layer on the graph of clusters, and the mean over clusters.
+    """Soft node clusters per graph, one dense layer on the graph of clusters, and the mean over clusters.
 
-    A graph's row and loss do not depend on which graphs share its batch. The auxiliary loss is summed over graphs, as
-    the loss of the labels is.
+    The embedding and loss of a graph do not depend on the other graphs in the batch. The auxiliary loss is summed over
+    graphs, like the classification loss.
     """
 
     def __init__(self, in_channels: int, clusters: int) -> None:
@@ -65,12 +65,15 @@ class ClusterReadout(Readout):
 
     @abstractmethod
     def gather(self, x: Tensor, edges: Edges) -> tuple[Tensor, Tensor]:
-        """The embeddings of each graph's clusters (graphs x clusters x channels), and its auxiliary loss."""
+        """The embeddings of each graph's clusters (graphs x clusters x channels), and the auxiliary loss."""
 
     def forward(
         self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None, batch: Tensor, num_graphs: int
     ) -> Pooled:
-        """`batch` ascends, as in a batch of PyG; a graph whose nodes were all dropped is a row of zeros."""
+        """A graph whose nodes were all dropped gets a row of zeros."""
+        if bool((batch.diff() < 0).any()):  # not ordered as in a PyG batch
+            order = batch.argsort(stable=True)
+            x, batch, edge_index = x[order], batch[order], order.argsort()[edge_index]
         sizes = torch.bincount(batch, minlength=num_graphs)
         present = sizes > 0
         places = torch.cumsum(present, 0) - 1
@@ -94,7 +97,7 @@ class DiffPool(ClusterReadout):
         share = (self.assign.lin_rel(near) + self.assign.lin_root(x)).softmax(dim=1)
         embedding = (self.embed.lin_rel(near) + self.embed.lin_root(x)).relu()
         clusters, between, overlap = edges.products(share, embedding, edges.from_neighbours(share), share)
-        # The squared norm of A - S S^T. Only rounding can make it negative, where S S^T is A.
+        # The squared norm of A - S S^T. It can only become negative by rounding, if S S^T equals A.
         apart = edges.sum_over_edges(edges.weights**2) - 2 * traces(between) + (overlap**2).sum(dim=(1, 2))
         link = apart.clamp(min=SURELY).sqrt() / edges.sizes**2
         doubt = edges.sum_over_nodes((-share * (share + SURELY).log()).sum(dim=1)) / edges.sizes
@@ -113,7 +116,7 @@ class MinCut(ClusterReadout):
         share = self.assign(x).softmax(dim=1)
         clusters, between, overlap = edges.products(share, x, edges.from_neighbours(share), share)
         volume = edges.sum_over_nodes(edges.degrees() * (share**2).sum(dim=1))
-        # Without an edge there is nothing to cut, and the share of the volume that is cut would be 0 / 0.
+        # Without edges there is nothing to cut; the cut share would be 0 / 0.
         cut = torch.where(volume > 0, -traces(between) / torch.where(volume > 0, volume, 1), 0)
         even = torch.eye(self.clusters, dtype=x.dtype, device=x.device)
         unit = overlap / overlap.norm(dim=(1, 2), keepdim=True)
@@ -126,9 +129,9 @@ def traces(tables: Tensor) -> Tensor:
 
 
 def normalized(between: Tensor) -> Tensor:
-    """Divided by the roots of both clusters' degrees.
+    """Divide by the square roots of both clusters' degrees.
 
-    Where no edge joins a cluster to another, the gradient of that root would be infinite: such a graph has none.
+    If no edge connects a cluster to another, the gradient of the square root would be infinite; such a graph gets none.
     """
     joined = (between.sum(dim=2) > 0).all(dim=1).view(-1, 1, 1)
     between = torch.where(joined, between, between.detach())

@@ -1,4 +1,4 @@
-"""The training loop, once: Adam, soft targets, the loss summed over graphs as each is weighted."""
+"""The training loop: Adam, soft targets, and the weighted sum of the losses of the graphs."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ Mix = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class Diverged(ArithmeticError):
-    """Training met a loss, or ended in weights, that is not a number; it says at which epoch."""
+    """The training loss or the final weights became non-finite; the message gives the epoch."""
 
 
 def diverged(value: float, epoch: int) -> Diverged:
-    """The error for a loss that is not finite at this epoch (counted from 0)."""
+    """The error for a non-finite loss at this epoch (counted from 0)."""
     return Diverged(f"the training loss is {value} at epoch {epoch + 1}; lower the learning rate or check the features")
 
 
 class TrainingStep(Protocol):
-    """One optimizer step: it leaves gradients with the model and says what the loss was."""
+    """One optimizer step: computes gradients and returns the loss."""
 
     def backward(self, model: GraphClassifier) -> float: ...
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step on graphs with their label distributions and how much each counts."""
+    """A step on graphs with their label distributions and loss weights."""
 
     batch: Batch
     targets: Tensor
@@ -61,7 +61,7 @@ def soft_cross_entropy(logits: Tensor, targets: Tensor, weights: Tensor) -> Tens
 
 @contextmanager
 def own_stream(seed: int, device: str = "cpu") -> Iterator[None]:
-    """Torch's global stream, from which dropout draws, set for one training and given back as it was."""
+    """Seed torch's global generator, which dropout uses, for one training, and restore its state afterwards."""
     with torch.random.fork_rng(devices=[torch.device(device)] if device.startswith("cuda") else []):
         torch.manual_seed(seed)
         yield
@@ -69,7 +69,7 @@ def own_stream(seed: int, device: str = "cpu") -> Iterator[None]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One torch thread within: small graphs gain nothing from more, and sums keep their order on every machine."""
+    """Limit torch to one thread: small graphs gain nothing from more, and sums keep their order on every machine."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -85,7 +85,7 @@ def fit(
     weight_decay: float = 0.0,
     after_epoch: Callable[[int, float], None] | None = None,
 ) -> None:
-    """Take the optimizer steps of each epoch; the loss of an epoch is the sum over its steps."""
+    """Perform the optimizer steps of each epoch; the loss of an epoch is the sum over its steps."""
     optimizer = torch.optim.Adam(model.parameters(), lr=lr, weight_decay=weight_decay)
     for epoch, steps in enumerate(epochs):
         total = 0.0
@@ -118,7 +118,7 @@ def predict(
 
 
 def refuse_lost(rows: Tensor) -> None:
-    """Raise Diverged for graphs that get no number; a last step can spoil the weights after the last loss."""
+    """Raise `Diverged` if predictions are not finite; a last step can corrupt the weights after the last loss."""
     lost = int((~rows.isfinite()).any(dim=1).sum())
     if lost:
         raise Diverged(
@@ -129,19 +129,19 @@ def refuse_lost(rows: Tensor) -> None:
 
 @dataclass(frozen=True)
 class TrainedNetwork:
-    """A trained classifier and the device that it lies on; the harness knows it as a predictor."""
+    """A trained classifier and its device; implements the harness's predictor protocol."""
 
     model: GraphClassifier
     device: str = "cpu"
 
     def probabilities(self, graphs: Sequence[Data]) -> Tensor:
-        """One row per graph; columns are classes."""
+        """Class probabilities: one row per graph, one column per class."""
         return predict(self.model, graphs, self.device)
 
 
 @dataclass(frozen=True)
 class Pretrained:
-    """A classifier after its pre-training: what it thinks of the graphs that it saw, and its weights by name."""
+    """A classifier after pre-training: its predictions on the training graphs, and its weights by name."""
 
     probabilities: Tensor
     state: Mapping[str, Tensor]
@@ -159,7 +159,7 @@ def pretrain(
     ending: Ending = "linear",
     lr: float = 0.01,
 ) -> Pretrained:
-    """Train a fresh classifier on hard-labeled graphs, all of them in each step."""
+    """Train a fresh classifier on graphs with hard labels, all of them in each step."""
     model = build_classifier(backbone, readout, graphs[0].num_node_features, num_classes, seed, ending)
     batch = Batch.from_data_list(list(graphs))
     targets = torch.nn.functional.one_hot(batch.y, num_classes).to(torch.float32)

@@ -1,5 +1,8 @@
-"""A graph matching network (Li et al., ICML 2019), as S-Mixup trains one: node embeddings of two graphs that look at
-one another, by a triplet loss over the labels of the training graphs."""
+"""A graph matching network (Li et al., ICML 2019), as used by S-Mixup.
+
+Computes node embeddings of two graphs with attention across the pair, trained with a triplet loss on the labels of the
+training graphs.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,11 @@ from models.fit import Diverged
 LAYERS, MARGIN = 5, 1.0
 EPOCHS = 20
 LEARNING_RATE = 0.001
-Triplet = tuple[int, int, int]  # places of an anchor, of another graph of its class, and of one of another class
+Triplet = tuple[int, int, int]  # indices of an anchor, a graph of the same class, and a graph of another class
 
 
 class MatchingLayer(nn.Module):
-    """h_i <- h_i + MLP(h_i, sum of the neighbors, h_i minus what the other graph shows it)."""
+    """h_i <- h_i + MLP(h_i, sum of the neighbors, h_i minus the attended nodes of the other graph)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -36,16 +39,16 @@ class MatchingLayer(nn.Module):
 
 
 class GraphMatchingNetwork(nn.Module):
-    """Five layers with attention across the pair; a graph is the gated sum of its nodes."""
+    """Five layers with attention across the pair; a graph's embedding is a gated sum over its nodes."""
 
     def __init__(self, channels: int, width: int, layers: int = LAYERS) -> None:
         super().__init__()
-        self.encode = nn.Linear(channels + 1, width)  # the degree comes beside the features
+        self.encode = nn.Linear(channels + 1, width)  # the degree is appended to the features
         self.layers = nn.ModuleList(MatchingLayer(width) for _ in range(layers))
         self.gate, self.value = nn.Linear(width, width), nn.Linear(width, width)
 
     def forward(self, first: Data, second: Data) -> tuple[Tensor, Tensor]:
-        """Node embeddings of both graphs, each as it looks beside the other."""
+        """Node embeddings of both graphs, each conditioned on the other."""
         pair = [(graph.edge_index, edge_weights(graph)) for graph in (first, second)]
         one, two = (self.encode(node_inputs(graph)) for graph in (first, second))
         for layer in self.layers:
@@ -62,7 +65,7 @@ class GraphMatchingNetwork(nn.Module):
 
 
 def node_inputs(graph: Data) -> Tensor:
-    """Features, and the logarithm of the degree, without which constant features would tell no node from another."""
+    """Features and the logarithm of the degree; with constant features alone, all nodes would be equal."""
     n = int(graph.num_nodes or 0)
     degree = torch.zeros(n).index_add_(0, graph.edge_index[0], edge_weights(graph))
     x = torch.ones(n, 1) if graph.x is None else graph.x.to(torch.float32)
@@ -75,17 +78,17 @@ def edge_weights(graph: Data) -> Tensor:
 
 
 def similarities(first: Tensor, second: Tensor) -> Tensor:
-    """The cosine of each pair of rows."""
+    """The cosine similarity of each pair of rows."""
     return normalize(first, dim=1) @ normalize(second, dim=1).T
 
 
 def triplet_loss(near: Tensor, far: Tensor, margin: float = MARGIN) -> Tensor:
-    """Zero where the graph of the other class is farther than that of the same class by the margin."""
+    """Zero if the graph of the other class is farther away than the one of the same class by at least the margin."""
     return relu(near - far + margin)
 
 
 def draw_triplets(labels: np.ndarray, rng: Generator) -> list[Triplet]:
-    """One for each graph whose class has another graph and is not the only one, in random order."""
+    """One triplet for each graph whose class has another graph and is not the only class, in random order."""
     found = []
     for anchor in rng.permutation(len(labels)).tolist():
         same = np.flatnonzero((labels == labels[anchor]) & (np.arange(len(labels)) != anchor))
@@ -98,9 +101,9 @@ def draw_triplets(labels: np.ndarray, rng: Generator) -> list[Triplet]:
 def fit_matching_network(
     graphs: Sequence[Data], rng: Generator, width: int = 64, epochs: int = EPOCHS
 ) -> GraphMatchingNetwork:
-    """Train on these graphs alone; without a triplet (one class, or one graph of each) the weights stay as drawn."""
+    """Train on these graphs; without a triplet (one class, or one graph per class), the weights stay as initialized."""
     if not graphs:
-        raise ValueError("a matching network is trained on graphs, and there are none")
+        raise ValueError("a matching network cannot be trained without graphs")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(rng.integers(2**63)))
         model = GraphMatchingNetwork(node_inputs(graphs[0]).shape[1] - 1, width)
@@ -121,5 +124,5 @@ def fit_matching_network(
 
 
 def class_of(graph: Data) -> int:
-    """The class of a graph; of a soft label, that with the largest share."""
+    """The class of a graph; for a soft label, the class with the largest share."""
     return int(graph.y.argmax()) if graph.y.is_floating_point() else int(graph.y)

@@ -13,18 +13,19 @@ from bench.registry import Tune, Within
 
 
 class Pooled(NamedTuple):
-    """One row per graph and, from a readout that has one, its auxiliary loss: a single number."""
+    """One row per graph and, optionally, an auxiliary loss (a scalar)."""
 
     rows: Tensor
     loss: Tensor | None = None
 
 
 class Readout(nn.Module):
-    """Base of all readouts. It is built with the width of the node embeddings and says how wide its rows are.
+    """Base class of all readouts. It is constructed with the width of the node embeddings and declares its output
+    width.
 
-    `forward` gets the node embeddings, the edges that the backbone saw and, in `batch`, the graph of each node. It
-    returns one row per graph, or `Pooled(rows, loss)`; the loss is added to that of the labels (a sum over graphs)
-    while training, and never counts in a prediction.
+    `forward` gets the node embeddings, the edges that the backbone used and, in `batch`, the graph of each node. It
+    returns one row per graph, or `Pooled(rows, loss)`. The loss is added to the classification loss (a sum over graphs)
+    during training and has no effect on predictions.
     """
 
     def __init__(self, in_channels: int) -> None:
@@ -34,11 +35,11 @@ class Readout(nn.Module):
     def forward(
         self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None, batch: Tensor, num_graphs: int
     ) -> Tensor | Pooled:
-        raise TypeError(f"{type(self).__name__} does not say how it pools; give it a method `forward`")
+        raise TypeError(f"{type(self).__name__} has no method `forward`; implement it")
 
 
 class PlainReadout(Readout):
-    """Reduces each channel over the nodes of a graph and looks at no edge."""
+    """Reduces each channel over the nodes of a graph; ignores the edges."""
 
     reduce: ClassVar[Callable[[Tensor, Tensor, int], Tensor]]
 
@@ -67,7 +68,7 @@ class MaxReadout(PlainReadout):
 
 
 class MeanMaxReadout(Readout):
-    """Mean and maximum of each channel, side by side."""
+    """Mean and maximum of each channel, concatenated."""
 
     def __init__(self, in_channels: int) -> None:
         super().__init__(in_channels)
@@ -80,7 +81,7 @@ class MeanMaxReadout(Readout):
 
 
 class Set2SetReadout(Readout):
-    """Attention over the nodes, asked several times by a recurrent network (Vinyals et al., 2016)."""
+    """Repeated attention over the nodes, controlled by a recurrent network (Vinyals et al., 2016)."""
 
     def __init__(self, in_channels: int, steps: Annotated[int, Within(1, 64), Tune(1, 6)] = 3) -> None:
         super().__init__(in_channels)

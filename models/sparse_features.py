@@ -1,10 +1,10 @@
-"""Node features that are mostly zeros, as the few columns of each row, behind the face of an ordinary tensor.
+"""Sparse node features that behave like an ordinary tensor.
 
-One-hot degrees of large graphs are thousands of columns wide, so a dense table of a test part takes gigabytes. A
-`SparseFeatures` holds, per node, a few columns and the amounts in them (one for one-hot features, more for a mix of
-several). PyG treats it as any `x`: graphs can be copied, batched and cut down to some of their nodes without a dense
-table, and a linear layer picks rows of its weights. Whatever else is asked of it gets a dense tensor: the object then
-holds the dense table from there on, so that writing to it, or to a view of it, works as usual.
+One-hot degrees of large graphs are thousands of columns wide, so a dense table for a test part takes gigabytes. A
+`SparseFeatures` stores, per node, a few columns and their values (one for one-hot features, more for mixed ones). PyG
+treats it like any `x`: graphs can be copied, batched and reduced to some of their nodes without a dense table, and a
+linear layer selects rows of its weights. Any other operation gets a dense tensor; from then on the object stores the
+dense table, so that writing to it, or to a view of it, works as usual.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from torch import Tensor
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-WIDE = 512  # columns from which one-hot features are held so; a narrower table is small, and quicker to work on
+WIDE = 512  # one-hot features with more columns are stored sparsely; narrower tables are small and faster to use
 
 
 class SparseFeatures(Tensor):
-    """Rows x `width`, given by `columns` and the `amounts` in them, both rows x entries; an amount of 0 is none."""
+    """A matrix of shape rows x `width`, given by `columns` and their `amounts`, both of shape rows x entries."""
 
     columns: Tensor
     amounts: Tensor
-    table: Tensor | None  # dense, once it was asked for
+    table: Tensor | None  # dense, once it was requested
 
     @staticmethod
     def __new__(cls, columns: Tensor, values: Tensor, width: int) -> SparseFeatures:
@@ -44,7 +44,7 @@ class SparseFeatures(Tensor):
 
     @classmethod
     def of_matrix(cls, matrix: sp.csr_array) -> SparseFeatures:
-        """The rows of a matrix of scipy, in single precision."""
+        """The rows of a scipy matrix, in single precision."""
         matrix = sp.csr_array(matrix, copy=True)
         matrix.sum_duplicates()
         counts = np.diff(matrix.indptr)
@@ -56,19 +56,19 @@ class SparseFeatures(Tensor):
         return cls(torch.from_numpy(columns), torch.from_numpy(values), matrix.shape[1])
 
     def columns_of_ones(self) -> np.ndarray | None:
-        """The column of each row's one where the features are one-hot, else None."""
+        """The column of the one in each row if the features are one-hot, else None."""
         single = self.columns.shape[1] == 1 and bool((self.amounts == 1).all())
         return self.columns.view(-1).numpy() if single else None
 
     def dense(self) -> Tensor:
-        """The dense table; a new one unless it has been asked for before."""
+        """The dense table; a new one unless it was requested before."""
         if self.table is not None:
             return self.table
         empty = self.amounts.new_zeros(len(self.columns), _width(self))
         return empty.scatter_add_(1, self.columns, self.amounts)
 
     def matrix(self) -> sp.csr_array:
-        """The same as a sparse matrix of scipy, in the precision of the amounts."""
+        """The same as a scipy sparse matrix, in the precision of the amounts."""
         if self.table is not None:
             return sp.csr_array(self.table.numpy())
         rows, entries = self.columns.shape
@@ -114,24 +114,24 @@ class SparseFeatures(Tensor):
 
 
 def one_hot(columns: Tensor, width: int) -> Tensor:
-    """A one in the given column of each row; a wide table only by its columns."""
+    """A one in the given column of each row; wide tables are stored sparsely."""
     if width > WIDE:
         return SparseFeatures.one_hot(columns, width)
     return torch.nn.functional.one_hot(columns, width).to(torch.float32)
 
 
 def sparse_matrix(x: Tensor) -> sp.csr_array:
-    """Node features as a sparse matrix, however they are held."""
+    """Node features as a sparse matrix, however they are stored."""
     return x.matrix() if isinstance(x, SparseFeatures) else sp.csr_array(x.numpy())
 
 
 def is_sparse(x: Any) -> TypeIs[SparseFeatures]:
-    """Whether features are held by the columns of each row."""
+    """Whether features are stored sparsely."""
     return isinstance(x, SparseFeatures) and x.table is None
 
 
 def entries(x: Tensor) -> int:
-    """The numbers that it takes to hold some features."""
+    """How many numbers it takes to store these features."""
     return x.columns.numel() if isinstance(x, SparseFeatures) and x.table is None else x.numel()
 
 
@@ -141,7 +141,7 @@ def _width(x: Tensor) -> int:
 
 
 def _dense_for_good(value: Any) -> Any:
-    """Arguments with a dense table in the place of each `SparseFeatures`, which holds that table from now on."""
+    """Replace each `SparseFeatures` in the arguments by its dense table, which it stores from now on."""
     if isinstance(value, SparseFeatures):
         value.table = value.dense()
         return value.table
@@ -162,14 +162,14 @@ def _clone(x: SparseFeatures, **_: Any) -> Tensor:
 
 
 def _itself(x: SparseFeatures, *args: Any, **kwargs: Any) -> Any:
-    """Where it stays what it is: on the same device, in the same precision."""
+    """Operations that leave it unchanged: same device, same precision."""
     wanted = [*args, *kwargs.values()]
     same = all(one in (torch.float32, "cpu", torch.device("cpu"), False, None) for one in wanted)
     return x if same and x.table is None and x.amounts.dtype == torch.float32 else NotImplemented
 
 
 def _picked(x: Any, index: Any) -> Any:
-    """Some rows, by a slice, a mask or their numbers."""
+    """A selection of rows, by slice, mask or index."""
     simple = isinstance(index, slice) or (isinstance(index, Tensor) and index.dim() == 1 and index.dtype != torch.uint8)
     if not isinstance(x, SparseFeatures) or x.table is not None or not simple:
         return NotImplemented
@@ -194,7 +194,7 @@ def _cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) 
 
 
 def _linear(x: Any, weight: Tensor, bias: Tensor | None = None) -> Any:
-    """Rows of the weights, picked and added up."""
+    """Select rows of the weights and add them up."""
     if not is_sparse(x):
         return NotImplemented
     rows = torch.nn.functional.embedding_bag(x.columns, weight.t(), per_sample_weights=x.amounts, mode="sum")
@@ -202,7 +202,9 @@ def _linear(x: Any, weight: Tensor, bias: Tensor | None = None) -> Any:
 
 
 def mixed_rows(first: SparseFeatures, second: SparseFeatures, share: float, places: Tensor) -> SparseFeatures:
-    """share first + (1 - share) second, the rows of the smaller one put in their places among those of the larger."""
+    """share first + (1 - share) second, where the rows of the smaller table are placed at their positions in the larger
+    one.
+    """
     if len(first.columns) < len(second.columns):
         return mixed_rows(second, first, 1 - share, places)
     columns, values = (

@@ -1,4 +1,4 @@
-"""The structure of several graphs as one block-diagonal whole: edges, degrees, uniform non-edges."""
+"""The structure of several graphs as one block-diagonal matrix: edges, degrees, uniformly sampled non-edges."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ Pairs = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Structure:
-    """Undirected edges of many graphs at once, without self loops; node and pair numbers run on from graph to graph.
+    """Undirected edges of many graphs, without self-loops; nodes and pairs are numbered consecutively across graphs.
 
-    A pair i < j of one graph has the code j (j - 1) / 2 + i, which depends on no graph size; `codes` holds those of
-    the edges, shifted by the pairs of the graphs before, in ascending order.
+    A pair i < j of a graph has the code j (j - 1) / 2 + i, which does not depend on the size of the graph. `codes`
+    contains the codes of the edges in ascending order, offset by the number of pairs of the preceding graphs.
     """
 
-    sizes: np.ndarray  # nodes of each graph
+    sizes: np.ndarray  # number of nodes of each graph
     codes: np.ndarray  # sorted codes of the edges
-    weights: np.ndarray  # weight of each edge, 1 where the graph has none
+    weights: np.ndarray  # weight of each edge; 1 if the graph is unweighted
     owner: np.ndarray  # graph of each edge
 
     @classmethod
     def of(cls, graphs: Sequence[Data]) -> Structure:
-        """Both directions of an edge become one pair whose weight is their mean."""
+        """Combine both directions of an edge into one pair with their mean weight."""
         sizes = np.array([int(graph.num_nodes or 0) for graph in graphs], dtype=np.int64)
         starts = _starts(sizes * (sizes - 1) // 2)
         codes, weights = [], []
@@ -53,7 +53,7 @@ class Structure:
 
     @cached_property
     def positions(self) -> np.ndarray:
-        """Place of each node within its own graph."""
+        """Position of each node within its graph."""
         return np.arange(self.sizes.sum()) - np.repeat(self.node_starts, self.sizes)
 
     @cached_property
@@ -69,7 +69,7 @@ class Structure:
 
     @cached_property
     def adjacency(self) -> sparse.csr_array:
-        """D^-1/2 (A + I) D^-1/2 with D the degrees of A + I: the propagation of a GCN layer, symmetric."""
+        """D^-1/2 (A + I) D^-1/2, where D has the degrees of A + I: the propagation matrix of a GCN layer, symmetric."""
         scale = 1 / np.sqrt(self.degrees + 1)
         (first, second), nodes = self.edges, np.arange(len(scale))
         rows, columns = np.concatenate([first, second, nodes]), np.concatenate([second, first, nodes])
@@ -77,10 +77,10 @@ class Structure:
         return sparse.csr_array((values, (rows, columns)), shape=(len(scale), len(scale)), dtype=np.float32)
 
     def sample_non_edges(self, rng: Generator) -> Pairs:
-        """One pair without an edge for each edge of the same graph, uniform, with replacement; none where all exist.
+        """One non-edge of the same graph for each edge, uniform with replacement; none for complete graphs.
 
-        With c_k the k-th edge code, c_k - k pairs before it are no edges. So the r-th non-edge has the code
-        r + (how many k have c_k - k <= r): exact, without a rejected draw even in a nearly complete graph.
+        Let c_k be the k-th edge code; then c_k - k of the pairs before it are non-edges. So the r-th non-edge has the
+        code r + #{k : c_k - k <= r}. This is exact and rejects no draw even if a graph is nearly complete.
         """
         owner, start, span, before = self._non_edge_ranks
         ranks = start + rng.integers(0, span)
@@ -100,5 +100,5 @@ class Structure:
 
 
 def _starts(lengths: np.ndarray) -> np.ndarray:
-    """Where each of several runs begins when they lie end to end."""
+    """The start of each of several consecutive ranges."""
     return np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)[: len(lengths)]

@@ -1,4 +1,4 @@
-"""Ours against the paper's: cell by cell, whether the difference is within noise, and in sum."""
+"""Our results against the paper's: cell by cell, whether the difference is within noise, and overall."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from tables.statistics import LEVEL, Summary, error_over_folds, summary
 from tables.wording import COLLAPSED, signed
 
 HEADS = ("Table", "Row", "Dataset", "k", "Ours", "Paper", "Diff.", "±", "Verdict")
-COMPARABLE = ("paper", "standard")  # trainings that may be judged against the paper
+COMPARABLE = ("paper", "standard")  # trainings that may be compared with the paper
 WITHIN, OUTSIDE, OPEN = "within", "outside", "too few"
 
 
 class NothingToCompare(UserError):
-    """No number of the paper has one of ours to stand beside."""
+    """No result can be compared with a number of the paper."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One number of the paper beside ours; in percent."""
+    """One number of the paper and ours; in percent."""
 
     theirs: Number
     ours: Summary  # fractions
     planned: int
     contradictions: tuple[Contradiction, ...]
     folds: int
-    error: float  # standard error of our mean over folds, a fraction
+    error: float  # standard error of our mean over folds, as a fraction
     collapsed: float = math.nan
 
     @property
     def row(self) -> str:
-        """The paper's name of the row, with what tells it from another of the same name in the same table."""
+        """The paper's name of the row, with an addition that distinguishes rows of the same name in a table."""
         rows, place = [row.name for row in TABLES[self.theirs.table].rows], self.theirs.coordinate
         if rows.count(self.theirs.row) == 1:
             return self.theirs.row
@@ -57,9 +57,9 @@ class Compared:
 
     @property
     def noise(self) -> float:
-        """Half of the 95 % interval of the difference: both standard errors, ours over folds, theirs over 30 trials.
+        """Half of the 95 % interval of the difference, with standard errors over folds (ours) and 30 trials (theirs).
 
-        Welch and Satterthwaite's degrees of freedom; one fold of ours alone has no error.
+        Uses Welch-Satterthwaite degrees of freedom; a single fold has no standard error.
         """
         ours, theirs = 100 * self.error, self.theirs.std / math.sqrt(TRIALS)
         if math.isnan(ours):
@@ -76,7 +76,7 @@ class Compared:
 
     @property
     def their_half(self) -> float:
-        """The same of the paper's, from its standard deviation over 30 trials."""
+        """Half of the 95 % interval of the paper's mean, from its standard deviation over 30 trials."""
         return float(stats.t.ppf((1 + LEVEL) / 2, TRIALS - 1)) * self.theirs.std / math.sqrt(TRIALS)
 
     @property
@@ -97,7 +97,7 @@ class Compared:
         return f"{self.theirs.mean:.1f} ({self.theirs.std:.1f})"
 
     def words(self) -> list[str]:
-        """The cells of one printed line."""
+        """The cells of one line of output."""
         noise = "" if math.isnan(self.noise) else f"{self.noise:.1f}"
         place = self.theirs.coordinate
         return [
@@ -115,7 +115,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that could be compared, and how much of the paper that is."""
+    """Everything that could be compared, and how much of the paper that is."""
 
     lines: tuple[Compared, ...]
     missing: int
@@ -124,14 +124,14 @@ class Comparison:
 
     @property
     def touched(self) -> list[Contradiction]:
-        """The paper's contradictions that touch a compared cell, once each."""
+        """The paper's contradictions that affect a compared cell, each once."""
         return list(dict.fromkeys(found for line in self.lines for found in line.contradictions))
 
     def verdicts(self) -> dict[str, int]:
         return {name: sum(line.verdict == name for line in self.lines) for name in (WITHIN, OUTSIDE, OPEN)}
 
     def sums(self) -> list[str]:
-        """The comparison in a few sentences."""
+        """A summary in a few sentences."""
         counts, n = self.verdicts(), len(self.lines)
         mean = sum(line.difference for line in self.lines) / n
         absolute = sum(abs(line.difference) for line in self.lines) / n
@@ -152,7 +152,9 @@ class Comparison:
 
 
 def compare(index: Index, request: Request, tables: Iterable[str] = ()) -> Comparison:
-    """Every number of the paper's tables that has trials; accuracy only, for the paper prints nothing else."""
+    """All numbers of the paper's tables for which there are trials; accuracy only, because the paper prints nothing
+    else.
+    """
     if request.metric != "accuracy":
         raise NothingToCompare(f"the paper has no {request.metric}; compare accuracy (leave out --metric)")
     settings = request.settings[0]
@@ -186,7 +188,7 @@ def compare(index: Index, request: Request, tables: Iterable[str] = ()) -> Compa
 
 
 def _refuse_other_trainings(cells: Iterable[Mapping[str, Any]]) -> None:
-    """A training that was changed is not the paper's, whatever it came out of."""
+    """A changed training is not the paper's, whatever preset it is based on."""
     names = {preset_of(c) for c in cells}
     other = sorted(names - set(COMPARABLE))
     if other:
@@ -197,7 +199,7 @@ def _refuse_other_trainings(cells: Iterable[Mapping[str, Any]]) -> None:
 
 
 def contradiction_words(found: Contradiction) -> str:
-    """One contradiction as a sentence with its place."""
+    """One contradiction as a sentence with its location."""
     place = found.coordinate
     tables = " and ".join(dict.fromkeys((found.table, found.other_table)))
     where = (
@@ -231,7 +233,7 @@ def side_by_side(comparison: Comparison, table: str) -> str:
 
 
 def latex(comparison: Comparison) -> str:
-    """The comparison as a longtable with the sums above and the contradictions below."""
+    """The comparison as a longtable with the summary above and the contradictions below."""
     template = environment().get_template("compare.tex.j2")
     tables: dict[str, list[list[str]]] = {}
     for line in comparison.lines:

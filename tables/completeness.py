@@ -1,4 +1,4 @@
-"""How much of each grid is measured, counted against the whole grid and not against what somebody planned of it."""
+"""How complete each grid is, relative to the whole grid rather than to what was planned."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ FULL = "full"
 
 @dataclass(frozen=True)
 class Share:
-    """Complete cells of one grid, and all that it has."""
+    """The complete cells of one grid, and the total number."""
 
     grid: str
     complete: int
     cells: int
-    absent: tuple[str, ...]  # datasets of which nothing is measured
+    absent: tuple[str, ...]  # datasets without any results
 
     @property
     def words(self) -> str:
@@ -29,7 +29,7 @@ class Share:
 
 
 def shares(grids: Iterable[str], counts: Mapping[Coordinate, tuple[int, int]]) -> list[Share]:
-    """For each named grid that was run; `counts` has the finished and the planned trials of every cell on record."""
+    """For each named grid that was run; `counts` has the finished and planned trials of every recorded cell."""
     found = []
     for name in dict.fromkeys(grids):
         if name not in (*EVERY_NAME, FULL):

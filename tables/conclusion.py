@@ -1,4 +1,4 @@
-"""What the trials of a run say when it ends: each method beside its plain training, and one sentence about it all."""
+"""The conclusion at the end of a run: each method compared with plain training, and one summary sentence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Place = tuple[str, int]  # dataset and label rate: a column
 
 @dataclass(frozen=True)
 class Finding:
-    """One cell of the table at a run's end; fractions."""
+    """One cell of the table at the end of a run; fractions."""
 
     value: Summary
     difference: Paired | None
@@ -30,7 +30,7 @@ class Finding:
 
     @property
     def sign(self) -> str:
-        """`+` or `-` where the difference is significant after Holm's correction over its column."""
+        """`+` or `-` if the difference is significant after Holm's correction over its column."""
         if self.difference is None or math.isnan(self.p_holm) or self.p_holm >= ALPHA:
             return ""
         return "+" if self.difference.mean > 0 else "-"
@@ -45,7 +45,7 @@ class Conclusion:
     findings: Mapping[tuple[str, Place], Finding]
 
     def sentence(self) -> str:
-        """What can be concluded, and what cannot."""
+        """What can and cannot be concluded."""
         differences = [one for one in self.findings.values() if one.difference is not None and one.difference.n]
         if not differences and len(self.rows) > 1 and all(one.is_plain for one in self.findings.values()):
             return (
@@ -86,7 +86,7 @@ class Conclusion:
 
     def _limits(self, tested: Sequence[Finding]) -> str:
         spread = [one.difference for one in tested if one.difference is not None]
-        # where both sides are constant, as collapsed models are, there is no spread to detect anything against
+        # if both sides are constant, like collapsed models, there is no spread to relate a difference to
         sizes = sorted(d.detectable for d in spread if d.error) or [0.0]
         low, high = (f"{100 * sizes[place]:.1f}" for place in (0, -1))
         none = sum(one.difference.equal >= 0.95 for one in tested if one.difference is not None)
@@ -103,7 +103,7 @@ class Conclusion:
 def conclude(
     cells: Iterable[Cell], trials: Callable[[str], Sequence[TrialRecord]], name: Callable[[Cell], str]
 ) -> Conclusion:
-    """The table of some cells; `trials` gives the records of a key, `name` a row's name."""
+    """The table of some cells; `trials` returns the records of a key, `name` the name of a row."""
     held = list(cells)
     values = {cell.key: _values(trials(cell.key), cell.metric) for cell in held}
     plain = {_model(cell): cell for cell in held if _is_plain(cell)}
@@ -137,7 +137,7 @@ def _model(cell: Cell) -> tuple[object, ...]:
 
 
 def _values(trials: Sequence[TrialRecord], metric: str | None) -> pd.Series[float]:
-    """What the cell is judged by, by fold and repeat."""
+    """The cell's primary metric, by fold and repeat."""
     found = {(t.fold, t.repeat): value for t in trials if t.done and (value := t.score(metric)) is not None}
     places = pd.MultiIndex.from_tuples(list(found), names=["fold", "repeat"])
     return pd.Series(list(found.values()), index=places, dtype=float)

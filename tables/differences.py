@@ -1,4 +1,4 @@
-"""Every method against one of them, as a frame: the pairs of cells that agree in all but the augmenter."""
+"""Paired differences as a frame: pairs of cells that agree in everything except the augmenter."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _CONDITIONS = ("features", "splits", "tuned_how")
 
 
 def paired_differences(results: Results, to: str = "none", metric: str = "accuracy") -> pd.DataFrame:
-    """One row per cell that has a partner with the augmenter `to`; fractions, as `tables.statistics.paired` gives them.
+    """One row per cell that has a counterpart with the augmenter `to`; fractions, as in `tables.statistics.paired`.
 
-    `p_holm` corrects for the methods that are compared in one place. Without any partner it is a `UserError`.
+    `p_holm` is corrected for the methods compared under the same conditions. Raises `UserError` if there are no pairs.
     """
     if metric not in SCORES:
         raise unknown("metric", metric, SCORES)
@@ -71,14 +71,14 @@ P_VALUE = "p"
 
 
 def _place(cell: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What two cells have to share for their difference to be the augmenter's: all but the augmenter and its version.
+    """What two cells must have in common to be compared: everything except the augmenter and its version.
 
-    Of tuned cells the training differs by design; they stand for what they were tuned from.
+    The training of tuned cells differs by design; the training before tuning is used instead.
     """
     tuned = bool(cell["tuned"])
     shared = [name for name in cell if name.startswith(("training.", "versions.")) and name != "versions.augmenter"]
     shared = [name for name in shared if not (tuned and name.startswith("training.") and name != "training.preset")]
-    shared = [name for name in shared if not name.startswith("versions.engine")]  # what one cannot do another does
+    shared = [name for name in shared if not name.startswith("versions.engine")]  # engines support different methods
     model = [base_label(cell, part) for part in PLACE[2:]]
     facts = [cell["dataset"], int(cell["k"]), *model, *(cell[name] for name in (*_CONDITIONS, *shared))]
     return tuple(None if isinstance(fact, float) and math.isnan(fact) else fact for fact in facts)

@@ -1,4 +1,4 @@
-"""What the report's table of cells is drawn from: every cell and trial as compact JSON that stands in the page."""
+"""The data of the report's table of cells: every cell and trial as compact JSON, embedded in the page."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _BESIDE = ("splits", "tuned_on", "tuned_from", "weights")
 
 @dataclass
 class Curves:
-    """The training loss of each cell by epoch, over its trials, gathered while a ledger is read.
+    """The training loss of each cell by epoch, aggregated over its trials while a ledger is read.
 
-    Sums, not curves: a ledger of a million trials would not fit with them.
+    Stores sums, because the curves of a million trials would not fit into memory.
     """
 
     _sums: dict[str, dict[float, list[float]]] = field(default_factory=dict)
@@ -47,14 +47,14 @@ class Curves:
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> Curves:
-        """The curves of records that stay as they are."""
+        """The aggregated curves of records, which are not modified."""
         found = cls()
         for record in records:
             found.take(record)
         return found
 
     def watch(self, records: Iterable[Record]) -> Iterator[Record]:
-        """The same records, each with its curve added and taken out."""
+        """The same records; the curve of each is added and removed from the record."""
         for record in records:
             self.take(record)
             if isinstance(record, TrialRecord):
@@ -62,7 +62,7 @@ class Curves:
             yield record
 
     def take(self, record: Record) -> None:
-        """Add a record's curve, and leave the record as it is."""
+        """Add a record's curve without modifying the record."""
         if not isinstance(record, TrialRecord) or not record.curve or not record.done:
             return
         place = (record.cell, record.fold, record.repeat)
@@ -76,7 +76,7 @@ class Curves:
                 sums[epoch] = [count + 1, total + loss, min(low, loss), max(high, loss)]
 
     def mean(self, key: str) -> list[list[float | None]]:
-        """Epoch, mean, lowest and highest loss, by epoch; epochs that all trials have."""
+        """Epoch, mean, lowest and highest loss, for the epochs that all trials have."""
         sums = self._sums.get(key, {})
         most = max((found[0] for found in sums.values()), default=0)
         return [
@@ -88,7 +88,7 @@ class Curves:
 
 @dataclass
 class _Words:
-    """Texts by number: settings and reasons are the same in most cells."""
+    """Numbers repeated texts: settings and reasons are the same in most cells."""
 
     texts: dict[str, int] = field(default_factory=dict)
 
@@ -97,7 +97,7 @@ class _Words:
 
 
 def payload(results: Results, metric: str = "accuracy", curves: Curves | None = None) -> dict[str, Any]:
-    """Every cell with its difference to plain training, and what opens when one is chosen."""
+    """Every cell with its difference to plain training, and the details shown when it is selected."""
     words, rows = _Words(), cell_rows(results, metric)
     by_cell = {str(key): part for key, part in results.trials.groupby("cell", sort=False)}
     commits = {str(one["id"]): _measured(one) for one in results.provenance}
@@ -117,14 +117,14 @@ def payload(results: Results, metric: str = "accuracy", curves: Curves | None = 
 
 
 def cell_rows(results: Results, metric: str = "accuracy") -> list[list[Any]]:
-    """The cells alone, each with what `COLUMNS` names, by dataset and label rate."""
+    """The cells without details, each with the values of `COLUMNS`, by dataset and label rate."""
     differences, facts = _differences(results, metric), results.cells.to_dict(orient="index")
     rows = [_row(results, str(key), cell, differences.get(str(key)), metric) for key, cell in facts.items()]
     return sorted(rows, key=lambda row: (row[1], row[2], row[0]))
 
 
 def as_json(data: Mapping[str, Any]) -> str:
-    """JSON that can stand in a script element: nothing in it opens or closes a tag or a comment."""
+    """JSON that is safe inside a script element: it cannot open or close a tag or comment."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -132,7 +132,7 @@ def as_json(data: Mapping[str, Any]) -> str:
 def _differences(results: Results, metric: str) -> dict[str, dict[str, Any]]:
     try:
         frame = paired_differences(results, "none", metric)
-    except UserError:  # no plain training, or a score that differences are not made of
+    except UserError:  # no plain training, or a score without differences
         return {}
     return {str(row["cell"]): {str(n): v for n, v in row.items()} for row in frame.to_dict(orient="records")}
 
@@ -171,7 +171,7 @@ def _facts(cell: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _made(trials: pd.DataFrame) -> list[list[Any]]:
-    """Figures of the generated graphs: mean, lowest and highest over the trials that have them."""
+    """Statistics of generated graphs: mean, lowest and highest over the trials that have them."""
     found = []
     for name in [str(column) for column in trials.columns if str(column).startswith("generated.")]:
         values = trials[name].dropna().astype(float)
@@ -182,7 +182,7 @@ def _made(trials: pd.DataFrame) -> list[list[Any]]:
 
 
 def _trials(trials: pd.DataFrame, words: _Words, metric: str) -> dict[str, list[Any]]:
-    """Columns of a cell's trials; those that say nothing are left out."""
+    """The columns of a cell's trials, without empty ones."""
     trials = trials.sort_values(["fold", "repeat"])
     found: dict[str, list[Any]] = {name: [int(one) for one in trials[name]] for name in ("fold", "repeat")}
     scores = {"accuracy": "accuracy (%)", **_SCORES}
@@ -203,7 +203,7 @@ def _trials(trials: pd.DataFrame, words: _Words, metric: str) -> dict[str, list[
 
 
 def _measured(entry: Mapping[str, Any]) -> str:
-    """With which code and on what machine, in one line."""
+    """The code and machine of a cell's trials, in one line."""
     commit = str(entry.get("commit") or "unknown commit")
     machine = entry.get("machine")
     machine = machine if isinstance(machine, Mapping) else {}
@@ -212,7 +212,7 @@ def _measured(entry: Mapping[str, Any]) -> str:
 
 
 def measured_words(results: Results) -> list[str]:
-    """Who measured: code and machine of every trial, once each."""
+    """The code and machine of all trials, each combination once."""
     return [*dict.fromkeys(_measured(one) for one in results.provenance)]
 
 
@@ -231,7 +231,7 @@ def _percent(value: Any, digits: int = 3) -> float | None:
 
 
 def _short(value: Any, digits: int) -> float | None:
-    """A number with so many significant digits."""
+    """A number rounded to this many significant digits."""
     if not _told(value) or not math.isfinite(value):
         return None
     short = float(f"{float(value):.{digits}g}")

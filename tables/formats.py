@@ -1,4 +1,4 @@
-"""Filled tables as CSV (one line a cell, everything known about it) and as Markdown."""
+"""Filled tables as CSV (one line per cell, with everything known about it) and as Markdown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tables.wording import PooledLine, Shown, caption, notes, pooled_notes, show
 
 
 def tidy(grid: Grid, index: Index) -> pd.DataFrame:
-    """One line a cell: fractions and seconds, no rounding, with the comparison to plain training."""
+    """One line per cell: fractions and seconds, not rounded, with the comparison to plain training."""
     lines: list[dict[str, Any]] = []
     for line in grid.lines:
         for entry in line.entries:
@@ -45,7 +45,7 @@ def tidy(grid: Grid, index: Index) -> pd.DataFrame:
 
 
 def markdown(grid: Grid, kind: str = "values") -> str:
-    """A pipe table with its caption above and the notes below."""
+    """A Markdown table with its caption above and notes below."""
     heads = [f"{c.span} {c.head}".strip() if c.span else c.head for c in grid.spec.columns]
     rows = [[line.name, *(_cell(shown(entry, kind, grid.mark)) for entry in line.entries)] for line in grid.lines]
     text = pipe_table([grid.spec.corner if grid.spec.corner != "k" else "", *heads], rows, raw_from=1)
@@ -83,7 +83,7 @@ def _cell(cell: Shown) -> str:
 
 
 def pipe_table(heads: Sequence[str], rows: Sequence[Sequence[str]], raw_from: int | None = None) -> str:
-    """A Markdown table; cells from column `raw_from` on are Markdown already."""
+    """A Markdown table; cells from column `raw_from` on are already Markdown."""
     lines = [_line([escape(head) for head in heads]), _line(["---"] + ["---:"] * (len(heads) - 1))]
     for row in rows:
         lines.append(_line([c if raw_from is not None and i >= raw_from else escape(c) for i, c in enumerate(row)]))
@@ -95,5 +95,5 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def escape(text: str) -> str:
-    """Text that Markdown prints as it is: no markup, no HTML, no broken table."""
+    """Escape text so that Markdown prints it literally: no markup, no HTML, no broken tables."""
     return re.sub(r"([\\`*_{}\[\]<>#|~$&])", r"\\\1", " ".join(text.split()))

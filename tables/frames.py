@@ -1,4 +1,4 @@
-"""What figures are drawn from: one row per dataset, label rate and method, with everything that may be said of it."""
+"""The data of figures: one row per dataset, label rate and method, with everything known about it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def method_frame(
     readout: str = "mean",
     datasets: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Every method of one model beside its plain training; accuracies and differences in percent.
+    """Every method of one model with its plain training; accuracies and differences in percent.
 
-    The paper's methods on its datasets; any method on any other dataset. p values are corrected by Holm over the
-    methods of a dataset and label rate.
+    The paper's methods on its datasets, and all methods on other datasets. p-values are Holm-corrected over the methods
+    of a dataset and label rate.
     """
     there = _chosen_places(index, request.settings[0], (backbone, readout), datasets)
     named = {place: method_name(place.augmenter, place.backbone, place.readout) for place in there}
@@ -43,7 +43,7 @@ def method_frame(
 def rows_frame(
     index: Index, request: Request, rows: Sequence[Row], reference: Row, datasets: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """The same of the rows of a specification, each compared with one of them."""
+    """The same for the rows of a specification, each compared with one of them."""
     there = [c for c in index.coordinates([request.settings[0]]) if not datasets or c.dataset in datasets]
     named = {c: row.name for c in there for row in rows if row.at(Column(c.dataset, c.k, "")) == c}
     papers = {place for place in named if place.dataset in LONG_NAMES}
@@ -76,10 +76,19 @@ def _measured(
     return _judged(pd.DataFrame(rows).sort_values(["dataset", "k"], kind="stable").reset_index(drop=True))
 
 
-def _chosen_places(index: Index, settings: str, model: tuple[str, str], datasets: Sequence[str]) -> list[Coordinate]:
+def drawn_datasets(index: Index, settings: str, model: tuple[str, str] = ("gcn", "mean")) -> set[str]:
+    """The datasets that `method_frame` has something of."""
+    return {c.dataset for c in _places(index, settings, model)}
+
+
+def _places(index: Index, settings: str, model: tuple[str, str]) -> list[Coordinate]:
     paper = {row.augmenter for row in METHODS}
     there = [c for c in index.coordinates([settings]) if (c.backbone, c.readout) == model]
-    there = [c for c in there if c.augmenter in paper or c.dataset not in LONG_NAMES]
+    return [c for c in there if c.augmenter in paper or c.dataset not in LONG_NAMES]
+
+
+def _chosen_places(index: Index, settings: str, model: tuple[str, str], datasets: Sequence[str]) -> list[Coordinate]:
+    there = _places(index, settings, model)
     known = {c.dataset for c in there}
     for name in datasets:
         if name not in known:
@@ -113,7 +122,7 @@ def _row(index: Index, place: Coordinate, key: str, found: Paired | None, metric
 
 
 def _judged(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same with corrected p values and what they say."""
+    """The same with corrected p-values and their interpretation."""
     frame["p_holm"] = np.nan
     for _, part in frame.groupby(["dataset", "k"]):
         frame.loc[part.index, "p_holm"] = holm(part["p"].tolist())
@@ -150,7 +159,7 @@ def over_datasets_frame(frame: pd.DataFrame, k: int) -> pd.DataFrame:
 
 
 def methods_in_order(methods: Iterable[str]) -> list[str]:
-    """The paper's methods as its tables have them, then the others by name."""
+    """The paper's methods in the order of its tables, then the others by name."""
     order = {row.name: place for place, row in enumerate(METHODS)}
     return sorted(dict.fromkeys(methods), key=lambda name: (order.get(name, len(order)), name))
 

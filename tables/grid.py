@@ -17,6 +17,7 @@ from tables.own_specs import (
     learners_by_k,
     needed,
     specified,
+    trimmed,
     without_network_by_k,
 )
 from tables.selection import METRIC_FACETS, SETTINGS, Index, Pick, preset_of
@@ -29,7 +30,7 @@ CUSTOM = "custom"
 
 @dataclass(frozen=True)
 class Entry:
-    """One number of a table with all that may be said about it; fractions, seconds."""
+    """One number of a table with everything known about it; fractions, seconds."""
 
     coordinate: Coordinate
     settings: str
@@ -37,14 +38,14 @@ class Entry:
     value: Summary
     planned: int
     difference: Paired | None = None  # to plain training on the same trials
-    p_holm: float = math.nan  # among the methods of its column
-    p_table: float = math.nan  # among all differences of the table
-    collapsed: float = math.nan  # share of trials that put all test graphs into one class
+    p_holm: float = math.nan  # corrected over the methods of its column
+    p_table: float = math.nan  # corrected over all differences of the table
+    collapsed: float = math.nan  # share of trials that assign all test graphs to one class
     seconds_augment: float = math.nan
     seconds_train: float = math.nan
     best: bool = False
     tied: bool = False
-    is_reference: bool = False  # what the others are compared with
+    is_reference: bool = False  # whether the others are compared with it
 
     @property
     def incomplete(self) -> bool:
@@ -52,7 +53,7 @@ class Entry:
 
     @property
     def sign(self) -> str:
-        """`+` or `-` when the difference to plain training is significant after Holm's correction."""
+        """`+` or `-` if the difference to plain training is significant after Holm's correction."""
         if self.difference is None or math.isnan(self.p_holm) or self.p_holm >= ALPHA:
             return ""
         return "+" if self.difference.mean > 0 else "-"
@@ -70,18 +71,18 @@ class Line:
 
 @dataclass(frozen=True)
 class Context:
-    """Under which conditions the numbers of one table were measured, for its caption."""
+    """The conditions under which the numbers of a table were measured, for its caption."""
 
     splits: tuple[str, ...]
     features: tuple[str, ...]
     training: tuple[str, ...]
     planned: tuple[int, ...]
     mixed: tuple[str, ...] = ()
-    validation: bool = False  # whether labels of the validation part chose an epoch
+    validation: bool = False  # whether labels of the validation part were used to choose an epoch
     tuning: tuple[str, ...] = ()  # what the settings of tuned rows were chosen on, in words
-    unpaired: bool = False  # rows that are compared start from other weights in some trials
-    absent: tuple[str, ...] = ()  # datasets of which the table has no number at all
-    left_out: int = 0  # label draws per fold that are on record beyond those that the table uses
+    unpaired: bool = False  # whether compared rows start from different weights in some trials
+    absent: tuple[str, ...] = ()  # datasets without any number in the table
+    left_out: int = 0  # recorded label draws per fold beyond those that the table uses
 
 
 @dataclass(frozen=True)
@@ -112,13 +113,13 @@ class Grid:
 class Request:
     """How tables are to be filled."""
 
-    metric: str = "accuracy"  # empty: what the cells are judged by, which must be one metric in a table
+    metric: str = "accuracy"  # empty: the cells' primary metric, which must be the same for a whole table
     settings: tuple[str, ...] = ("default",)
     mark: str = "best"
     pick: Pick = field(default_factory=Pick)
     strict: bool = False
     suffix: str = ""
-    repeats: int | None = None  # label draws to use; None: the first three in what the paper has, else all; 0: all
+    repeats: int | None = None  # label draws to use; None: the first three in the paper's tables, else all; 0: all
 
     def __post_init__(self) -> None:
         if self.mark not in MARKS:
@@ -132,7 +133,7 @@ PAPERS_DRAWS = 3
 
 
 def draws_used(request: Request, papers: bool) -> int:
-    """How many label draws per fold are used, 0 for all; the paper's tables have its three unless asked."""
+    """How many label draws per fold are used, 0 for all; by default, the paper's tables use three."""
     return (PAPERS_DRAWS if papers else 0) if request.repeats is None else request.repeats
 
 
@@ -141,13 +142,13 @@ def _is_papers(spec: TableSpec) -> bool:
 
 
 def specs_for(index: Index, names: Sequence[str], settings: Sequence[str], pick: Pick | None = None) -> list[TableSpec]:
-    """The tables asked for; without names every one that has a cell of its own, and `custom` for the rest."""
+    """The requested tables; by default, every one that has a cell of its own, and `custom` for the rest."""
     there = set(index.coordinates(settings))
-    beyond = there - specified()
+    beyond, asked = there - specified(), bool(names)
     if not names:
         paper = set(full())
         names = [name for name in (*TABLES, FIGURE.name) if there & paper & set(needed(name))]
-        names += [name for name in OWN_TABLES if (there - paper) & set(needed(name))]
+        names += _own_tables(there - paper)
         in_tables = {place for name in OWN_TABLES for place in needed(name)}
         names += [LEARNERS_BY_K.name] if (there - in_tables) & without_network_by_k() else []
         names += [CUSTOM] if beyond else []
@@ -162,17 +163,27 @@ def specs_for(index: Index, names: Sequence[str], settings: Sequence[str], pick:
             found += generic(name, shown or FIGURE.coordinates(), FIGURE.caption)
         elif name == LEARNERS_BY_K.name:
             found += learners_by_k(there)
-        elif name in TABLES or name in OWN_TABLES:
-            found.append(TABLES.get(name) or OWN_TABLES[name])
+        elif name in TABLES:
+            found.append(TABLES[name])
+        elif name in OWN_TABLES:
+            found.append(OWN_TABLES[name] if asked else trimmed(OWN_TABLES[name], there))
         else:
             raise unknown("table", name, (*EVERY_NAME, CUSTOM))
     return found
 
 
+def _own_tables(left: set[Coordinate]) -> Iterator[str]:
+    """Tables of our own, so that every cell is in one; what several of them have stands in the first."""
+    for name in OWN_TABLES:
+        if left & set(needed(name)):
+            yield name
+            left = left - set(needed(name))
+
+
 def _custom(index: Index, there: set[Coordinate], beyond: set[Coordinate], pick: Pick) -> Iterator[TableSpec]:
-    """Cells that no specification of the paper names, with plain training beside them; a table for each metric."""
+    """Cells that no specification of the paper contains, with their plain training; one table per metric."""
     if not beyond:
-        raise UserError("every cell is in one of the other tables; leave out the name 'custom'")
+        raise UserError("every cell is already in another table; leave out the name 'custom'")
     by_metric: dict[str, set[Coordinate]] = {}
     for place in beyond:
         for metric in index.metrics_at(place, pick):
@@ -185,9 +196,9 @@ def _custom(index: Index, there: set[Coordinate], beyond: set[Coordinate], pick:
 
 
 def reference_of(place: Coordinate, row: Row | None = None) -> Coordinate:
-    """Plain training of the same model: with another readout or backbone, a difference would not be the method's.
+    """Plain training of the same model: with another readout or backbone, a difference would not be due to the method.
 
-    A table that compares models has a row to which all are compared.
+    A table that compares models has one row that all others are compared with.
     """
     if row is not None:
         return row.at(Column(place.dataset, place.k, ""))
@@ -207,7 +218,7 @@ def fill(index: Index, spec: TableSpec, request: Request) -> Grid:
     hidden = spec.varies | METRIC_FACETS
     mixed = [words for words in index.check_agreement(keys, free) if words.partition(":")[0] not in hidden]
     request = replace(request, metric=_metric(index, keys, request.metric))
-    # a table without a single tuned cell is not doubled with dashes
+    # a table without tuned cells is not doubled with dashes
     kinds = tuple(kind for kind in request.settings if any(chosen[kind].values())) or request.settings[:1]
     groups = []
     for group in _run_groups(spec, chosen):
@@ -246,7 +257,9 @@ def _metric(index: Index, keys: Iterable[str | None], asked: str) -> str:
     index.check_metric(asked)
     found = sorted({index.results.metric_of(key) for key in keys if key is not None})
     if not asked and len(found) > 1:
-        raise UserError(f"the cells of this table are judged by {' and '.join(found)}; choose one with --metric")
+        raise UserError(
+            f"the cells of this table have different primary metrics ({', '.join(found)}); choose one with --metric"
+        )
     return asked or (found[0] if found else METRICS[0])
 
 
@@ -259,7 +272,7 @@ def _unpaired(
     groups: Iterable[tuple[Line, ...]],
     chosen: dict[str, dict[Coordinate, str | None]],
 ) -> bool:
-    """Whether a tuned cell has other first weights than its default or than the tuned plain training beside it."""
+    """Whether a tuned cell has other initial weights than its default or than the tuned plain training."""
     for entry in (entry for group in groups for line in group for entry in line.entries):
         if entry.settings == "tuned" and entry.key is not None:
             beside = [found.get(entry.coordinate) for found in chosen.values()]
@@ -271,7 +284,7 @@ def _unpaired(
 
 
 def _run_groups(spec: TableSpec, chosen: dict[str, dict[Coordinate, str | None]]) -> Iterable[tuple[Row, ...]]:
-    """The rows to print: the specification's own, and of those beside them the ones that were run."""
+    """The rows to print: those of the specification, and those of `beside` that were run."""
     cells = [place for found in chosen.values() for place, key in found.items() if key is not None]
     beside = tuple(row for row in spec.beside if any(spec.at(row, column) in cells for column in spec.columns))
     return ((beside,) if beside else ()) + spec.groups
@@ -284,7 +297,7 @@ def _entry(
     chosen: dict[Coordinate, str | None],
     request: Request,
 ) -> Entry:
-    place, reference = places  # where the number stands, and what it is compared with
+    place, reference = places  # where the number is, and what it is compared with
     results, key = index.results, chosen[place]
     done = results.done(key)
     values = results.values(key, request.metric)
@@ -356,7 +369,7 @@ def shown_percent(fraction: float) -> str:
 
 
 def _with_marks(group: tuple[Line, ...], index: Index, request: Request) -> tuple[Line, ...]:
-    """Find the best of each column in one group of rows; a group of one has no best."""
+    """Find the best number of each column in a group of rows; a group with one row has none."""
     entries = [list(line.entries) for line in group]
     for column in range(len(entries[0]) if len(group) > 1 else 0):
         there = [row for row in range(len(group)) if entries[row][column].value.n]
@@ -378,7 +391,7 @@ _HEADS = {"relu": "a ReLU on the logits", "linear": "linear logits"}
 
 
 def _letter(cell: Mapping[str, Any]) -> str:
-    """What of a training a caption says beside its name."""
+    """What a caption says about a training in addition to its name."""
     epochs = f"{int(cell['training.epochs'])} epochs"
     return f"{epochs}, {_HEADS[str(cell['training.head'])]}" if cell["backbone"] else epochs
 

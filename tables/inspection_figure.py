@@ -1,4 +1,4 @@
-"""The picture of `bench inspect`: some graphs of each kind drawn, and their distributions over one another."""
+"""The figure of `bench inspect`: drawings of some graphs of each kind, and their distributions overlaid."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 
 from tables.style import INK, plain_text
 
-MOST_DRAWN = 100  # nodes; a larger graph is shown as its adjacency matrix
-STRAIGHT = 50  # degrees up to here are shown on a straight axis
+MOST_DRAWN = 100  # number of nodes; larger graphs are shown as adjacency matrices
+STRAIGHT = 50  # degrees up to this value are shown on a linear axis
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _AXES = {
     "density": "density of a graph",
@@ -25,7 +25,7 @@ _AXES = {
 
 @dataclass(frozen=True)
 class Sketch:
-    """A graph to draw: its size, its edges, one row each (directions do not matter), and their weights if any."""
+    """A graph to draw: its size, its edges (one row each, in either direction), and optional weights."""
 
     nodes: int
     edges: np.ndarray
@@ -34,7 +34,7 @@ class Sketch:
 
 @dataclass(frozen=True)
 class Panel:
-    """One kind of graphs: some to draw, and by name (density, degree, clustering, spectrum) values with weights."""
+    """One kind of graphs: some to draw, and weighted values by name (density, degree, clustering, spectrum)."""
 
     label: str
     sketches: Sequence[Sketch]
@@ -42,7 +42,7 @@ class Panel:
 
 
 def inspection_figure(title: str, panels: Sequence[Panel]) -> Any:
-    """A row of drawings for each panel that has some, and under them the cumulative distributions of all."""
+    """A row of drawings for each panel that has some, and the cumulative distributions of all panels below."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -75,7 +75,7 @@ def inspection_figure(title: str, panels: Sequence[Panel]) -> Any:
 
 
 def colours_of(panels: Sequence[Panel]) -> dict[str, str]:
-    """The first panel in ink, one without drawings in grey, the others each in a colour."""
+    """Black for the first panel, gray for one without drawings, and a different color for each of the others."""
     found, taken = {}, 0
     for place, panel in enumerate(panels):
         if place == 0:
@@ -89,7 +89,7 @@ def colours_of(panels: Sequence[Panel]) -> dict[str, str]:
 
 
 def draw_graph(ax: Any, sketch: Sketch, colour: str) -> None:
-    """Nodes and links, or the adjacency matrix by degree when there are too many nodes to tell apart."""
+    """Nodes and links, or the adjacency matrix sorted by degree if there are too many nodes."""
     from matplotlib.collections import LineCollection
 
     n, (pairs, weights) = sketch.nodes, unique_pairs(sketch)
@@ -115,7 +115,7 @@ def draw_graph(ax: Any, sketch: Sketch, colour: str) -> None:
 
 
 def unique_pairs(sketch: Sketch) -> tuple[np.ndarray, np.ndarray]:
-    """Undirected edges, each once, the smaller end first, and their weights, 1 where there are none."""
+    """Undirected edges, each once, with the smaller end first, and their weights (1 if there are none)."""
     ends = np.sort(np.asarray(sketch.edges, dtype=np.int64).reshape(-1, 2), axis=1)
     weights = np.ones(len(ends)) if sketch.weights is None else np.asarray(sketch.weights, dtype=float)
     apart = ends[:, 0] != ends[:, 1]
@@ -124,8 +124,10 @@ def unique_pairs(sketch: Sketch) -> tuple[np.ndarray, np.ndarray]:
 
 
 def spring_layout(n: int, pairs: np.ndarray, steps: int = 120) -> np.ndarray:
-    """Positions by springs on edges, repulsion between all nodes and a pull to the middle that holds components
-    together; always the same for the same graph."""
+    """A spring layout with a pull to the center, which keeps components together.
+
+    Always the same for the same graph.
+    """
     angle = 2 * np.pi * np.arange(n) / max(n, 1)
     at = np.stack([np.cos(angle), np.sin(angle)], axis=1) * (1 + 0.01 * np.arange(n)[:, None] / max(n, 1))
     joined = np.zeros((n, n))
@@ -142,14 +144,14 @@ def spring_layout(n: int, pairs: np.ndarray, steps: int = 120) -> np.ndarray:
 
 
 def draw_distributions(ax: Any, panels: Sequence[Panel], name: str, colours: dict[str, str]) -> None:
-    """Cumulative shares: on a straight axis the area between two lines is their Wasserstein-1 distance."""
+    """Cumulative shares: on a linear axis, the area between two lines is their Wasserstein-1 distance."""
     for panel in panels:
         values, weights = panel.samples[name]
         style = {"linestyle": "-" if panel.sketches else ":", "color": colours[panel.label]}
         width = 1.6 if colours[panel.label] == INK else 1.1
         ax.ecdf(values, weights, label=plain_text(panel.label), linewidth=width, **style)
     if name == "degree" and max(panel.samples[name][0].max() for panel in panels) > STRAIGHT:
-        ax.set_xscale("symlog", linthresh=10)  # else degrees of near-complete graphs hide all others
+        ax.set_xscale("symlog", linthresh=10)  # otherwise the degrees of near-complete graphs would hide all others
     ax.set_xlabel(_AXES[name], fontsize=7)
     ax.set_ylim(0, 1.02)
     ax.tick_params(labelsize=6.5)
@@ -159,7 +161,7 @@ def draw_distributions(ax: Any, panels: Sequence[Panel], name: str, colours: dic
 
 
 def save_picture(figure: Any, path: Path) -> None:
-    """Write the picture as PNG; a palette of 128 colours is all it needs, and a third of the bytes."""
+    """Save the figure as PNG; a palette of 128 colors is enough and takes a third of the bytes."""
     from PIL import Image
 
     stream = io.BytesIO()

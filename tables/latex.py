@@ -1,4 +1,4 @@
-"""Filled tables as LaTeX, in the paper's own layout or with booktabs; everything that is not ours is escaped."""
+"""Filled tables as LaTeX, in the paper's own layout or with booktabs; all external text is escaped."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ _DIGIT_WORDS = ("Zero", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "
 
 
 class Tex(str):
-    """Text that is LaTeX already."""
+    """Text that is already LaTeX."""
 
     __slots__ = ()
 
 
 def escape(value: Any) -> Tex:
-    """Any text as LaTeX that prints it; characters that a plain pdflatex has no glyph for are named by their code."""
+    """Any text as LaTeX that prints it; characters without a glyph in plain pdflatex are replaced by their code."""
     if isinstance(value, Tex):
         return value
     return Tex("".join(_escape_character(character) for character in str(value)))
@@ -72,7 +72,7 @@ def _escape_character(character: str) -> str:
 
 @cache
 def environment() -> jinja2.Environment:
-    """Templates whose every expression is escaped unless it says that it is LaTeX."""
+    """Templates in which every expression is escaped unless it is marked as LaTeX."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         block_start_string="<%",
@@ -143,9 +143,9 @@ def pooled(grid: Grid, lines: Sequence[PooledLine]) -> str:
 
 
 def _width(grid: Grid, kind: str) -> Tex | None:
-    r"""To what width the table is set: the text's, where the paper does; else its own, but never more than the text's.
+    r"""The width of a table: the text width as in the paper; otherwise its natural width, limited to the text width.
 
-    The paper's unresized table stays so while its cells hold no more than the paper's do.
+    A table that the paper does not resize stays so while its cells are not wider than the paper's.
     """
     if grid.spec.resize:
         return Tex(r"\textwidth")
@@ -165,7 +165,7 @@ def _label(text: str) -> str:
 
 
 def macro_names(entries: Iterable[tuple[str, Entry]]) -> dict[tuple[str, str, Any], str]:
-    """A command name for each cell: letters only (TeX allows no others), unique, the same from run to run."""
+    """A macro name for each cell: letters only (as TeX requires), unique, and the same in every run."""
     wanted = sorted({(suffix, entry.settings, entry.coordinate) for suffix, entry in entries})
     taken: set[str] = set()
     found = {}
@@ -203,7 +203,7 @@ def macros(grids: Sequence[Grid]) -> str:
 def standalone(
     bodies: Sequence[str], macro_text: str, document_class: str = "article", figures: Mapping[str, str] | None = None
 ) -> str:
-    """A document that compiles by itself, with all tables in it, and the figures that lie beside it."""
+    """A document that compiles on its own, with all tables and the figures stored beside it."""
     if document_class not in DOCUMENT_CLASSES:
         raise unknown("document class", document_class, DOCUMENT_CLASSES)
     return (
@@ -220,6 +220,6 @@ def standalone(
 
 
 def figure_caption(metric: str) -> str:
-    """The words under the label-rate figure."""
+    """The caption of the label-rate figure."""
     text = FIGURE.caption.replace(MEASURE, measure(metric, "values").partition(" (")[0])
     return text[0].upper() + text[1:]

@@ -1,7 +1,7 @@
-"""Tables of one's own: which property goes down the rows, which goes over the columns, and what is called how.
+"""Custom tables: which properties form the rows and columns, and how they are labeled.
 
-The cells come from a ledger (whatever is there) or from a grid file (whatever is to be run): the same layout places
-both. Standard library only, because the command line reads it.
+The cells come from a ledger or from a grid file; the same layout arranges both. Standard library only, because the
+command line uses it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BESIDE = ("features", "splits")  # properties of a cell that are neither plug-in
 
 @dataclass(frozen=True)
 class Layout:
-    """Properties by rows and by columns: `dataset`, `k`, `augmenter`, `augmenter.eps`, `training.lr`, ..."""
+    """Properties in rows and columns: `dataset`, `k`, `augmenter`, `augmenter.eps`, `training.lr`, ..."""
 
     rows: tuple[str, ...] = ("augmenter",)
     columns: tuple[str, ...] = ("dataset", "k")
@@ -54,14 +54,14 @@ class Layout:
 
 @dataclass(frozen=True)
 class Described:
-    """A cell with its properties in words; `names` are the plug-ins' without their settings."""
+    """A cell with its properties in words; `names` are the plug-ins without their settings."""
 
     place: Coordinate
     names: Mapping[str, str]
     properties: Mapping[str, str]  # augmenter.eps, training.lr, features, ...
 
     def value(self, name: str, axes: Sequence[str]) -> str | None:
-        """One property in words. A plug-in goes by its bare name where one of its settings has an axis of its own."""
+        """The value of a property in words. A plug-in is shown without settings if one of them has its own axis."""
         if name not in PLACE:
             return self.properties.get(name)
         if any(axis.startswith(f"{name}.") for axis in axes):
@@ -69,18 +69,18 @@ class Described:
         return str(getattr(self.place, name))
 
     def is_one(self, name: str, wanted: str) -> bool:
-        """Whether a property has this value; a plug-in may be given with its settings or without."""
+        """Whether a property has this value; plug-ins may be given with or without settings."""
         held = {self.value(name, ()), self.names.get(name) if name in PLUGINS else None}
         return wanted in held or any(_number(one) is not None and _number(one) == _number(wanted) for one in held)
 
 
 def known_properties(cells: Iterable[Described]) -> set[str]:
-    """Everything by which these cells can be laid out."""
+    """All properties by which these cells can be arranged."""
     return {*PLACE, *(name for cell in cells for name in cell.properties)}
 
 
 def having(cells: Sequence[Described], where: Mapping[str, str]) -> list[Described]:
-    """The cells whose properties have these values; several values stand with commas between them."""
+    """The cells whose properties have these values; several values are separated by commas."""
     known = known_properties(cells)
     for name, wanted in where.items():
         if name not in known:
@@ -94,7 +94,7 @@ def having(cells: Sequence[Described], where: Mapping[str, str]) -> list[Describ
 
 
 def arranged(layout: Layout, cells: Sequence[Described], as_given: bool = False) -> TableSpec:
-    """The table of a layout. Each place of it must be one cell; what else the cells differ in has to be chosen."""
+    """The table of a layout. Each place must contain one cell; other differences between cells have to be resolved."""
     known = known_properties(cells)
     for name in layout.axes:
         if name not in known:
@@ -103,7 +103,7 @@ def arranged(layout: Layout, cells: Sequence[Described], as_given: bool = False)
     for cell in cells:
         down, over = ([cell.value(name, layout.axes) for name in axes] for axes in (layout.rows, layout.columns))
         if None in down or None in over or "" in down or "" in over:
-            continue  # plain training has no eps, and so no place in a table by eps
+            continue  # plain training has no eps, so it has no place in a table by eps
         where = (tuple(map(str, down)), tuple(map(str, over)))
         if where in at and at[where].place != cell.place:
             raise _two_in_one(layout, at[where], cell)
@@ -136,7 +136,7 @@ def arranged(layout: Layout, cells: Sequence[Described], as_given: bool = False)
 
 
 def _placed(cell: Described, layout: Layout) -> Coordinate:
-    """Where to look for the cell: what a coordinate does not say, and the table varies, is asked for beside it."""
+    """Where to look for the cell: properties that a coordinate lacks and the table varies are added to the query."""
     asked = [name for name in layout.axes if name.startswith("training.") or name in BESIDE]
     where = {**dict(cell.place.where), **{name.removeprefix("training."): cell.properties[name] for name in asked}}
     return replace(cell.place, where=tuple(sorted(where.items())))
@@ -148,7 +148,7 @@ def _empty(
     down: tuple[str, ...],
     over: tuple[str, ...],
 ) -> Coordinate:
-    """A coordinate for a place where no cell stands: that of a neighbor in its row, moved to the column."""
+    """A coordinate for an empty place: that of a neighbor in its row, moved to the column."""
     neighbor = next(place for (row, _), place in placed.items() if row == down)
     moved: dict[str, Any] = {}
     for name, value in zip(layout.columns, over, strict=True):
@@ -174,7 +174,7 @@ def _two_in_one(layout: Layout, one: Described, other: Described) -> UserError:
     name = next(found for found in (*bare, *settings, *rest) if found not in layout.axes or found in bare)
     values = sorted(str(cell.names[name] if name in bare else cell.value(name, ())) for cell in (one, other))
     return UserError(
-        f"two cells fall in one place of the table ({one.place}; {other.place}): they differ in {name} "
+        f"two cells share one place of the table ({one.place}; {other.place}): they differ in {name} "
         f"({', '.join(values)}); add {name} to the rows or columns, or choose with --where {name}={values[0]}"
     )
 
@@ -206,7 +206,9 @@ def _number(value: Any) -> float | None:
 
 
 def _words(layout: Layout, names: Sequence[str], values: Sequence[str], bare: bool) -> str:
-    """The head of a row or a span: values with the names of their settings; of a bare one the corner says the name."""
+    """The label of a row or span: values with the names of their settings; for a single property, the corner has the
+    name.
+    """
     found = []
     for name, value in zip(names, values, strict=True):
         text = shown_value(name, value, layout.labels)
@@ -216,7 +218,7 @@ def _words(layout: Layout, names: Sequence[str], values: Sequence[str], bare: bo
 
 
 def _column(layout: Layout, values: Sequence[str]) -> Column:
-    """The last property heads the column, those before it span it."""
+    """The last property labels the column, the ones before it label spans."""
     *above, last = values
     facts = dict(zip(layout.columns, values, strict=True))
     k = int(facts["k"]) if "k" in facts else 0
@@ -229,7 +231,7 @@ def _column(layout: Layout, values: Sequence[str]) -> Column:
 
 
 def shown_value(name: str, value: str, labels: Mapping[str, str]) -> str:
-    """A property's value as people call it."""
+    """A property's value as displayed."""
     if value in labels:
         return labels[value]
     if name == "dataset":
@@ -238,7 +240,7 @@ def shown_value(name: str, value: str, labels: Mapping[str, str]) -> str:
 
 
 def property_words(name: str, labels: Mapping[str, str]) -> str:
-    """A property as people call it: `augmenter.eps` is eps."""
+    """A property as displayed: `augmenter.eps` is eps."""
     return labels.get(name, name.partition(".")[2] or name)
 
 
@@ -257,7 +259,7 @@ def _varies(axes: Sequence[str]) -> frozenset[str]:
     """The properties, by the names of `facets`, in which the cells of such a table differ by design."""
     trained = [name.removeprefix("training.") for name in axes if name.startswith("training.")]
     named = [name for name in axes if name in BESIDE]
-    # a setting of training is part of the training's name, and may ask for the other engine
+    # a training setting is part of the training's name, and may require the other engine
     return frozenset([*trained, *named, *(("preset", "engine") if trained else ())])
 
 
@@ -268,7 +270,7 @@ def _refuse_twins(names: Sequence[str], what: str) -> None:
 
 
 def _split(text: str) -> list[str]:
-    """Values between commas; a comma before a further setting of a plug-in belongs to it."""
+    """Comma-separated values; a comma before another setting of a plug-in belongs to the plug-in."""
     found: list[str] = []
     for piece in text.split(","):
         if found and "=" in piece.partition(":")[0]:
@@ -279,7 +281,7 @@ def _split(text: str) -> list[str]:
 
 
 def relabeled(spec: TableSpec, labels: Mapping[str, str]) -> TableSpec:
-    """A table of the paper with a user's own names for its methods, models and datasets."""
+    """A table of the paper with the user's labels for its methods, models and datasets."""
     if not labels:
         return spec
 

@@ -1,4 +1,4 @@
-"""Every figure that a ledger can fill, by the name of its file."""
+"""All figures that a ledger has data for, by file name."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tables.selection import Index
 def all_figures(
     index: Index, request: Request, model: tuple[str, str], datasets: Sequence[str], width: float
 ) -> Iterator[tuple[str, Any]]:
-    """Name and figure, one after the other; what has nothing to show is left out, unless nothing has.
+    """Yields names and figures; figures without data are left out, unless none has data.
 
-    `model`: the backbone and the readout whose methods are drawn. Learners that have none have figures of their own.
+    `model`: the backbone and readout whose methods are shown. Learners without a network have figures of their own.
     """
     beside = list(_of_learners(index, request, datasets, width))
     try:
@@ -79,7 +79,7 @@ def _drawn(several: Iterable[tuple[str, Callable[[], Any]]]) -> Iterator[tuple[s
 def _beside_the_paper(index: Index, request: Request, width: float) -> Iterator[tuple[str, Any]]:
     try:
         frame = figures.paper_frame(compare(index, request))
-    except UserError:  # nothing to compare, or cells of the paper's tables that may not stand together
+    except UserError:  # nothing to compare, or cells of the paper's tables that cannot be combined
         return
     for table in dict.fromkeys(frame["table"]):
         yield f"paper-{table}", figures.dumbbell_figure(frame, table, width)

@@ -1,4 +1,4 @@
-"""What each reading of the paper gives: the plain baseline, the gain of GDM over it, collapse, and the paper's numbers.
+"""The results of each reading of the paper: the plain baseline, GDM's gain over it, collapse, and the paper's numbers.
 
 A *reading* is one level for each choice that the paper leaves open. A *specification* is a reading of one method on one
 dataset, compared with plain training under the same reading.
@@ -26,8 +26,8 @@ from tables.specs import Coordinate
 from tables.statistics import error_over_folds, interval, paired, summary
 
 METHODS = ("gdm-rand", "gdm-acc", "gdm-unc")
-BASELINE_CHOICES = ("head", "features", "select", "loss", "batch", "norm")  # which plain training has as well
-OWN_CHOICES = ("start", "count", "output", "padding", "alignment", "generated")  # of GDM alone
+BASELINE_CHOICES = ("head", "features", "select", "loss", "batch", "norm")  # choices that also apply to plain training
+OWN_CHOICES = ("start", "count", "output", "padding", "alignment", "generated")  # choices that apply only to GDM
 CHOICES = (*BASELINE_CHOICES, "epochs", *OWN_CHOICES)
 NATIVE = "native"
 _USUAL_EPOCHS = "800"
@@ -57,7 +57,7 @@ class Study:
 
 
 def study(state: LedgerState) -> Study:
-    """Every GDM cell at ten labels per class with its baseline; incomplete ones count the trials that both have."""
+    """Every GDM cell at ten labels per class with its baseline; for incomplete cells, only common trials count."""
     held = list(_held(state))
     plain = {_place(one, with_epochs=True): one for one in held if one["method"] == "none"}
     rows = []
@@ -69,7 +69,7 @@ def study(state: LedgerState) -> Study:
             if found:
                 rows.append({**found, "epochs": epochs})
     if not rows:
-        raise UserError("no GDM cell at k=10 has plain training of the same reading beside it; run --grid readings")
+        raise UserError("no GDM cell at k=10 has a plain baseline of the same reading; run `bench run --grid readings`")
     frame = pd.DataFrame(rows).sort_values(["gain", "dataset", "method", *CHOICES], ignore_index=True)
     return Study(frame, _by_reading(frame))
 
@@ -99,7 +99,7 @@ def _held(state: LedgerState) -> Iterator[dict[str, Any]]:
 
 
 def levels_of(cell: Cell) -> dict[str, str] | None:
-    """The level of every choice; None for a cell that differs in anything else, so that it is no reading."""
+    """The level of every choice; None for a cell that differs in anything else and is therefore not a reading."""
     training, augmenter = cell.training, cell.augmenter
     if training.preset.partition("+")[0] not in ("paper", "standard") or training.lr != 0.01 or training.weight_decay:
         return None
@@ -126,7 +126,7 @@ def _place(one: Mapping[str, Any], with_epochs: bool = False) -> tuple[Any, ...]
 
 
 def _compared(one: Mapping[str, Any], plain: Mapping[str, Any]) -> dict[str, Any] | None:
-    """One specification: means, the gain paired by fold, collapse, and whether the paper's numbers lie within noise."""
+    """One specification: means, the gain paired by fold, collapse, and whether the paper's numbers are within noise."""
     gains = (one["values"] - plain["values"]).dropna()
     if gains.empty:
         return None
@@ -152,7 +152,7 @@ def _compared(one: Mapping[str, Any], plain: Mapping[str, Any]) -> dict[str, Any
 
 
 def _near(dataset: str, method: str, values: pd.Series[float]) -> float:
-    """1 if the paper's number of the same place lies within noise, 0 if not, not a number where it has none."""
+    """1 if the paper's corresponding number is within noise, 0 if not, NaN if there is none."""
     theirs = next((n for n in numbers() if n.coordinate == Coordinate(dataset, 10, method)), None)
     if theirs is None:
         return math.nan
@@ -161,7 +161,9 @@ def _near(dataset: str, method: str, values: pd.Series[float]) -> float:
 
 
 def _by_reading(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row per reading, over datasets and methods; sets with features of their own serve every level of those."""
+    """One row per reading, over datasets and methods; datasets with native features belong to every level of
+    `features`.
+    """
     social = [level for level in frame["features"].unique() if level != NATIVE]
     rows = []
     rest = [name for name in CHOICES if name != "features"]
@@ -198,12 +200,12 @@ def varied(frame: pd.DataFrame) -> list[str]:
 
 
 def reading_words(row: Mapping[Any, Any], names: Iterable[str]) -> str:
-    """The levels of some choices, as a reading is called."""
+    """The levels of some choices, as the name of a reading."""
     return ", ".join(f"{name}={row[name]}" for name in names)
 
 
 def paragraphs(found: Study) -> list[str]:
-    """One paragraph per choice: what its levels change where everything else is equal."""
+    """One paragraph per choice: the effect of its levels when everything else is equal."""
     frame = found.specifications
     texts = []
     for choice in varied(frame):
@@ -239,7 +241,7 @@ def summary_sentence(found: Study) -> str:
 
 
 def markdown(found: Study) -> str:
-    """The page: the sentence, the table of readings, a paragraph per choice, and where `acc` falls back."""
+    """The page: the summary sentence, the table of readings, a paragraph per choice, and where `acc` falls back."""
     names = varied(found.readings)
     heads = ("Reading", "Sets", "Plain training", "Gain of GDM", "Interval", "Collapsed", "Paper's within noise")
     lines = [

@@ -1,4 +1,4 @@
-"""One self-contained HTML page about a workspace: no network, light and dark, every foreign name escaped."""
+"""One self-contained HTML page about a workspace: no network access, light and dark, all external text escaped."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tables import figures
 from tables.compare import Comparison, NothingToCompare, compare, contradiction_words
 from tables.completeness import Share, shares
 from tables.explorer import Curves, as_json, payload
+from tables.frames import drawn_datasets
 from tables.grid import Grid, Request, fill, specs_for
 from tables.latex import TEMPLATES
 from tables.selection import Index, Pick, base_label, social_features
@@ -38,7 +39,7 @@ TITLES = {
     "learners_by_k": "Learners by number of labels",
     "custom": "Cells beside the paper's",
 }
-_INK = "#010203"  # stands for the page's text colour in the drawings
+_INK = "#010203"  # placeholder for the page's text color in drawings
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Section:
-    """Everything under one kind of node features, which no table may mix."""
+    """Everything with one kind of node features, which tables must not mix."""
 
     title: str
     anchor: str
@@ -71,10 +72,10 @@ def render(
     home: str = "",
     verified: str = NOT_VERIFIED,
 ) -> str:
-    """The whole page: a part for each request, every cell of the ledger in one table, `home` as the page to go back to.
+    """The whole page: one part per request, and one table with every cell; `home` is a page to link back to.
 
-    The cells' table has every cell, whatever the requests pick: it is filtered in the browser. `verified` says what
-    `bench verify` found (`bench.results.verification`).
+    The table of cells contains every cell, whatever the requests select: it is filtered in the browser. `verified` is
+    the result of `bench verify` (`bench.results.verification`).
     """
     index = Index(results)
     if not len(results.trials):
@@ -99,7 +100,7 @@ def render(
 
 
 def environment() -> jinja2.Environment:
-    """Templates of pages: every foreign name is escaped, style and script are ours and stand in the page."""
+    """Templates of pages: external text is escaped; our style and script are embedded in the page."""
     found = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -122,13 +123,13 @@ def environment() -> jinja2.Environment:
 
 
 def grid_title(grid: Grid) -> str:
-    """A heading for a table; its file's name stays beside it."""
+    """A heading for a table, with its file name."""
     name, _, part = grid.name.partition("-")
     return f"{TITLES[name]}{f' ({part})' if part else ''}" if name in TITLES else grid.name
 
 
 def _variants(results: Results, requests: Sequence[Request]) -> list[tuple[str, Request]]:
-    """A section for each kind of made-up features, unless the user picked some."""
+    """A section for each kind of computed features, unless the user selected some."""
     kinds = social_features(results)
     first = requests[0]
     if "features" in first.pick.where or len(kinds) < 2:
@@ -140,7 +141,7 @@ def _section(index: Index, request: Request, name: str) -> Section:
     grids = [fill(index, spec, request) for spec in specs_for(index, (), request.settings)]
     grids = [grid for grid in grids if any(entry.value.n for entry in grid.entries)]
     anchor = "".join(letter if letter.isalnum() else "-" for letter in name) or "results"
-    datasets = sorted({str(name) for name in index.results.cells["dataset"]})
+    datasets = sorted(drawn_datasets(index, request.settings[0]))
     parts = [[d for d in datasets if d in LONG_NAMES], [d for d in datasets if d not in LONG_NAMES]]
     sources = [partial(figures.curves, index, request, datasets=part) for part in parts if part]
     sources.append(partial(figures.learner_curves, index, request))
@@ -232,7 +233,7 @@ def facts_of(results: Results) -> list[tuple[str, str]]:
 
 
 def _grid_shares(results: Results) -> list[Share]:
-    """How much of each whole grid is there, whatever was planned of it."""
+    """How much of each whole grid exists, whether or not it was planned."""
     counts: dict[Coordinate, tuple[int, int]] = {}
     for key, cell in results.cells.iterrows():
         facts = {str(name): value for name, value in cell.items()}
@@ -265,7 +266,7 @@ def _costs(results: Results) -> list[dict[str, Any]]:
 
 
 def _failures(results: Results) -> list[dict[str, Any]]:
-    """Trials that came to nothing, by reason, with the first place where it happened."""
+    """Failed trials by reason, with the first place where it occurred."""
     frame = results.tidy()
     frame = frame[frame["status"] != "done"].copy()
     frame["reason"] = frame["reason"].fillna("no reason recorded").astype(str)

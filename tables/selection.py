@@ -1,8 +1,8 @@
-"""Which cell of the ledger stands at a coordinate of a table.
+"""Selects the ledger cell for a coordinate of a table.
 
-A ledger may hold the same coordinate twice: other features, other splits, another preset, an older version of the
-code. Nothing here chooses in silence. Either one cell is left after what the user picked, or the error names the
-choices; and all cells of one table have to agree, or the user names what may differ (and the table says so).
+A ledger may contain the same coordinate several times: with other features, splits, presets, or versions of the code.
+No choice is made silently. Either the user's selection leaves one cell, or the error lists the choices. All cells of
+one table must agree, unless the user names what may differ (and the table says so).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tables.specs import DEFINING_SETTINGS, Coordinate
 from tables.statistics import Paired, paired
 
 SETTINGS = ("default", "tuned")
-PUBLISHED = "published"  # any split family that is not the harness's own
+PUBLISHED = "published"  # any split family that does not come from the harness
 OWN_SPLITS = "stratified"
 _VERSIONED = (*PARTS, "dataset", "splits", "metric")
 METRIC_FACETS = frozenset({"metric", "metric-version"})
@@ -31,14 +31,14 @@ METRIC_FACETS = frozenset({"metric", "metric-version"})
 
 @dataclass(frozen=True)
 class Pick:
-    """What the user chose: values of facets (`latest` is allowed), and facets that may differ within a table."""
+    """The user's selection: values of facets (`latest` is allowed), and facets that may differ within a table."""
 
     where: Mapping[str, str] = field(default_factory=dict)
     mix: frozenset[str] = frozenset()
 
 
 def facets(results: Results) -> dict[str, str]:
-    """The names by which cells can be picked apart, and the column behind each."""
+    """The names by which cells can be selected, and the column behind each."""
     names = {"features": "features", "splits": "splits", "tuning": "tuned_how", "metric": "metric"}
     for column in results.cells.columns:
         group, _, name = str(column).partition(".")
@@ -50,7 +50,7 @@ def facets(results: Results) -> dict[str, str]:
 
 
 def base_label(cell: Mapping[str, Any], part: str) -> str:
-    """The label under which a cell looks for its row: a tuned one stands for what it was tuned from."""
+    """The label by which a cell looks up its row: for a tuned cell, the label before tuning."""
     label = str(cell[part])
     if not cell["tuned"]:
         return label
@@ -63,7 +63,7 @@ def base_label(cell: Mapping[str, Any], part: str) -> str:
 
 
 def preset_of(cell: Mapping[str, Any]) -> str:
-    """The name of a cell's training; a tuned cell has the one that its search started from."""
+    """The name of a cell's training; for a tuned cell, the one that its search started from."""
     return str(cell["training.preset"])
 
 
@@ -85,13 +85,13 @@ class Index:
         self._newest: dict[str, Any] = {}
         self._paired: dict[tuple[str, str, str], Paired] = {}
         self._using: dict[int, Index] = {}
-        self._all: Index | None = None  # of which this one has some label draws
+        self._all: Index | None = None  # the index of which this one uses some label draws
         if finished is not None:
             newest = finished.astype(str).groupby(results.trials["cell"]).max()
             self._newest = {str(key): value for key, value in newest.items()}
 
     def using(self, draws: int) -> Index:
-        """The same with the first label draws of each fold alone; 0 for all of them."""
+        """The same with only the first label draws of each fold; 0 for all of them."""
         if not draws or not self.results.has_more_than(draws):
             return self
         if draws not in self._using:
@@ -100,7 +100,7 @@ class Index:
         return self._using[draws]
 
     def left_out(self, keys: Iterable[str | None]) -> int:
-        """How many label draws of a fold are on record for these cells beyond those in use."""
+        """How many recorded label draws per fold these cells have beyond those in use."""
         if self._all is None:
             return 0
         held = [key for key in keys if key is not None]
@@ -108,7 +108,7 @@ class Index:
         return every - max((self.results.draws(key) for key in held), default=0)
 
     def paired(self, key: str, reference: str, metric: str) -> Paired:
-        """One cell against another on their common trials; asked for by many tables, computed once."""
+        """One cell against another on their common trials; cached, because many tables use it."""
         known = self._paired.get((key, reference, metric))
         if known is None:
             known = paired(self.results.values(key, metric), self.results.values(reference, metric))
@@ -120,21 +120,21 @@ class Index:
         return list(dict.fromkeys(place for place, kind in self._at if kind in settings))
 
     def check_metric(self, name: str) -> None:
-        """Refuse a score that no trial has; empty means what the cells are judged by."""
+        """Reject a score that no trial has; empty means the cells' primary metric."""
         columns = [str(column) for column in self.results.trials.columns]
         recorded = [*SCORES, *(one.removeprefix("scores.") for one in columns if one.startswith("scores."))]
         if name and name not in recorded:
             raise unknown("metric", name, recorded)
 
     def metrics_at(self, place: Coordinate, pick: Pick) -> set[str]:
-        """What the cells at a coordinate are judged by, of those that a pick leaves."""
+        """The primary metrics of the selected cells at a coordinate."""
         found = [self._at.get((place, kind), []) for kind in SETTINGS]
         for name, value in pick.where.items():
             found = [self._narrow(keys, name, value) if name in self.facets else keys for keys in found]
         return {str(self.cells[key]["metric"]) for keys in found for key in keys}
 
     def described(self, settings: Sequence[str], pick: Pick) -> list[Described]:
-        """The cells that a pick leaves, with their properties in words; tuned ones without what was tuned."""
+        """The selected cells with their properties in words; tuned cells without what was tuned."""
         found = []
         for (place, kind), keys in self._at.items():
             if kind not in settings:
@@ -145,7 +145,7 @@ class Index:
         return found
 
     def choose(self, wanted: Iterable[Coordinate], settings: str, pick: Pick) -> dict[Coordinate, str | None]:
-        """The one cell for each coordinate, None where there is none."""
+        """The one cell for each coordinate; None if there is none."""
         for name in (*pick.where, *pick.mix):
             if name not in self.facets:
                 raise unknown("property of cells", name, self.facets)
@@ -183,12 +183,12 @@ class Index:
                 )
         settings = _values(self.cells[key][f"{part}.settings"] for key in keys for part in PARTS)
         return UserError(
-            f"{what} has {len(keys)} cells with other settings of the method ({'; '.join(settings)}); "
-            "keep one of them in a workspace of its own"
+            f"{what} has {len(keys)} cells with different settings of the method ({'; '.join(settings)}); "
+            "keep one of them in a separate workspace"
         )
 
     def check_agreement(self, keys: Iterable[str | None], pick: Pick) -> list[str]:
-        """Refuse a table of unlike cells; what the user lets differ comes back as words for the caption."""
+        """Reject a table of differing cells; returns differences that the user allows, in words for the caption."""
         seen: dict[tuple[str, str], set[str]] = {}
         for key in keys:
             if key is not None:
@@ -208,12 +208,12 @@ class Index:
         return [f"{name}: {', '.join(sorted(values))}" for name, values in sorted(mixed.items())]
 
     def _facts(self, cell: Mapping[str, Any]) -> list[tuple[tuple[str, str], str]]:
-        """What has to agree, each with the scope in which it has to: the whole table, one dataset, one method."""
+        """What must agree, and within which scope: the whole table, one dataset, or one method."""
         facts = []
         for name, column in self.facets.items():
             value, scope = show(_plain(cell[column])), ""
             if column.startswith("versions.") and value == "none":
-                continue  # an engine, a library or a part that this cell has not
+                continue  # an engine, a library or a part that this cell does not have
             if name == "features":
                 scope = "" if value != "native" else str(cell["dataset"])
                 facts.append((("features", str(cell["dataset"])), value))
@@ -224,7 +224,7 @@ class Index:
             elif name == "tuning":
                 if not cell["tuned"]:
                     continue
-            elif name == "engine":  # what one engine cannot do another does, so models may differ in it
+            elif name == "engine":  # not every engine can train every model, so models may differ in it
                 scope = " ".join(str(cell[part]) for part in ("learner", "backbone", "readout"))
             elif name == "engine-version":
                 scope = str(cell["versions.engine"])
@@ -258,7 +258,7 @@ def _matches(cell: Mapping[str, Any], name: str, column: str, value: str) -> boo
 
 
 def _is_beside(cell: Mapping[str, Any], name: str, value: str) -> bool:
-    """Whether a pick says nothing about this cell: social features about a set with native ones, and so on."""
+    """Whether a selection does not apply to this cell, such as computed features to a dataset with native ones."""
     if name == "features":
         return bool(cell["features"] == "native")
     if name == "splits":
@@ -270,7 +270,7 @@ def _is_beside(cell: Mapping[str, Any], name: str, value: str) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A missing value as None, a whole float as an int: the same words from a ledger and from a parquet file."""
+    """Missing values as None, whole floats as ints: the same values from a ledger and from a Parquet file."""
     if value is None or (isinstance(value, float) and pd.isna(value)):
         return None
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -281,5 +281,5 @@ def _values(values: Iterable[Any]) -> list[str]:
 
 
 def social_features(results: Results) -> list[str]:
-    """The kinds of made-up node features in the ledger: each asks for a table of its own."""
+    """The kinds of computed node features in the ledger; each requires a table of its own."""
     return sorted({str(value) for value in results.cells["features"].dropna()} - {"native"})

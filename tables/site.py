@@ -1,4 +1,4 @@
-"""Several result sets as a small static site: an index with who measured what, and a report for each."""
+"""Several result sets as a small static site: an index with their origins, and a report for each."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class ResultSet:
     name: str
     results: Results
     curves: Curves
-    verified: str = NOT_VERIFIED  # what `bench verify` found
+    verified: str = NOT_VERIFIED  # the result of `bench verify`
 
     @property
     def page(self) -> str:
-        """Its file: letters, digits and dashes, whatever its name is."""
+        """Its file name: letters, digits and dashes, whatever its name is."""
         kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in self.name)
         return f"set-{kept}.html"
 
 
 def names_of(paths: Sequence[Path]) -> list[str]:
-    """A short name for each source, no two alike: its folder, or the file where that says more."""
+    """A unique short name for each source: its folder, or the file if that is more informative."""
     found: list[str] = []
     for path in paths:
         whole = path.resolve()
@@ -53,10 +53,10 @@ def names_of(paths: Sequence[Path]) -> list[str]:
 
 
 def site(sets: Sequence[ResultSet], requests: Sequence[Request], title: str) -> dict[str, str]:
-    """Every page of the site by its file name."""
+    """All pages of the site by file name."""
     pages = [one.page for one in sets]
     if len(set(pages)) < len(pages):
-        raise UserError("two result sets would have the same page; give their folders names that differ in letters")
+        raise UserError("two result sets would have the same page name; rename one of their folders")
     texts = {
         one.page: render(one.results, requests, f"{title}: {one.name}", one.curves, INDEX, one.verified) for one in sets
     }
@@ -84,7 +84,7 @@ def _entry(one: ResultSet, request: Request) -> Mapping[str, Any]:
     index = Index(one.results)
     try:
         sentences, rows = verdict(index, request).sentences, standings(index, request)
-    except UserError as error:  # cells that do not agree: its own report says how to choose
+    except UserError as error:  # cells that do not agree: the error explains how to choose
         sentences, rows = (str(error),), []
     return {
         "name": one.name,

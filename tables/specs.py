@@ -1,7 +1,8 @@
 """The paper's tables and its figure as specifications.
 
 A specification lists the rows and columns of what is printed, so it *is* the list of cells that have to be run:
-`coordinates("GAE")` feeds the runner and the renderer alike. Standard library only, because the command line reads it.
+`coordinates("GAE")` is used both for running and for rendering. Standard library only, because the command line uses
+it.
 """
 
 from __future__ import annotations
@@ -13,22 +14,22 @@ from typing import Any
 
 from bench.registry import UserError, unknown
 
-PLACE = ("dataset", "k", "augmenter", "backbone", "readout", "learner")  # what names a coordinate
+PLACE = ("dataset", "k", "augmenter", "backbone", "readout", "learner")  # what identifies a coordinate
 LABEL_RATES = (2, 3, 5, 10, 25, 50)
 MEASURE = "{measure}"  # where a caption names the metric and its spread
 
 
 @dataclass(frozen=True, order=True)
 class Coordinate:
-    """Where a number stands: everything of a cell that the paper's tables vary.
+    """The position of a number: all properties of a cell that the paper's tables vary.
 
-    `where` names what else a table of one's own varies: settings of training, say, by the names of `facets`.
+    `where` contains other properties that a custom table varies, such as training settings, by the names of `facets`.
     """
 
     dataset: str
     k: int
     augmenter: str
-    backbone: str = "gcn"  # empty, as the readout, for a learner that is not built from them
+    backbone: str = "gcn"  # empty, like the readout, for a learner without a network
     readout: str = "mean"
     learner: str = "gnn"
     where: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
@@ -38,14 +39,14 @@ class Coordinate:
         return " ".join([f"{self.dataset} k={self.k} {self.augmenter} {model}", *map("=".join, self.where)])
 
     def to_json(self) -> dict[str, Any]:
-        """For a ledger's line; what says nothing is left out."""
+        """For a ledger's line; empty properties are left out."""
         facts = {name: getattr(self, name) for name in PLACE}
         return facts | ({"where": dict(self.where)} if self.where else {})
 
 
 @dataclass(frozen=True)
 class Row:
-    """One printed row: the name it carries and the method behind it."""
+    """One printed row: its label and the method behind it."""
 
     name: str
     augmenter: str
@@ -59,7 +60,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Column:
-    """One printed column; neighbours with the same `span` share that heading above their own."""
+    """One printed column; adjacent columns with the same `span` share that heading."""
 
     dataset: str
     k: int
@@ -69,12 +70,12 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSpec:
-    """A table: groups of rows (a rule between them; the best is sought within each) by columns.
+    """A table: groups of rows (separated by rules; the best number is determined within a group) by columns.
 
-    `beside` are rows that the paper lacks and a reader needs: they are run with the others, and printed once run.
-    Differences are taken to the row `reference`, or, without one, to plain training of each row's own model.
-    Rows and columns of one's own may be any property; `placed` then says which cell stands where, and `varies` names
-    the properties in which the cells differ.
+    `beside` are rows that the paper lacks but readers need: they are run with the others and printed once run.
+    Differences refer to the row `reference` or, without one, to plain training of each row's own model. Rows and
+    columns of custom tables may be any property; `placed` then says which cell belongs where, and `varies` names the
+    properties in which the cells differ.
     """
 
     name: str
@@ -89,7 +90,7 @@ class TableSpec:
     varies: frozenset[str] = frozenset()
 
     def at(self, row: Row, column: Column) -> Coordinate:
-        """The cell that stands in a row under a column."""
+        """The cell in a row and column."""
         return self.placed.get((row, column)) or row.at(column)
 
     def needed(self) -> tuple[Coordinate, ...]:
@@ -108,7 +109,7 @@ class TableSpec:
         return tuple(self.at(row, column) for row in self.rows for column in self.columns)
 
     def spans(self) -> list[tuple[str, int]]:
-        """The headings above the columns' own, each with the number of columns under it."""
+        """The headings above the columns, each with its number of columns."""
         found: list[tuple[str, int]] = []
         for column in self.columns:
             if found and found[-1][0] == column.span:
@@ -120,7 +121,7 @@ class TableSpec:
 
 @dataclass(frozen=True)
 class FigureSpec:
-    """A figure of one panel per dataset: a line per method over the label rates."""
+    """A figure with one panel per dataset: one line per method over the label rates."""
 
     name: str
     caption: str
@@ -236,7 +237,7 @@ FIGURE = FigureSpec(
 )
 
 NAMES = (*TABLES, FIGURE.name)
-# settings that name a row of the paper of their own, so that a tuned cell keeps them when it looks for its row
+# settings that the paper has a separate row for, so that a tuned cell keeps them when it looks up its row
 DEFINING_SETTINGS = frozenset(
     part.partition("=")[0]
     for spec in TABLES.values()
@@ -247,7 +248,7 @@ DEFINING_SETTINGS = frozenset(
 
 
 def coordinates(name: str) -> tuple[Coordinate, ...]:
-    """The cells that one table or the figure needs; `full` for the union of them all."""
+    """The cells of one table or the figure; `full` for all of them."""
     if name == "full":
         return full()
     if name == FIGURE.name:
@@ -258,12 +259,12 @@ def coordinates(name: str) -> tuple[Coordinate, ...]:
 
 
 def full() -> tuple[Coordinate, ...]:
-    """Every cell of the paper, once, in the order in which the tables name them."""
+    """Every cell of the paper once, in the order of the tables."""
     return tuple(dict.fromkeys(c for name in NAMES for c in coordinates(name)))
 
 
 def words_of(spec: str, part: str, labels: Mapping[str, str] | None = None) -> str:
-    """A plug-in as people call it: `gcn:layers=2,width=32` is GCN (layers=2, width=32)."""
+    """A plug-in as displayed: `gcn:layers=2,width=32` is GCN (layers=2, width=32)."""
     named = labels or {}
     if spec in named:
         return named[spec]
@@ -285,7 +286,7 @@ def method_name(
     learner: str = "gnn",
     labels: Mapping[str, str] | None = None,
 ) -> str:
-    """The paper's name of a method, or its own with whatever is not the paper's usual backbone and readout."""
+    """The paper's name of a method, or its own, with the backbone and readout if they are not the usual ones."""
     if not backbone:
         shown = words_of(learner, "learner", labels)
         return shown if augmenter == "none" else _with_extras(words_of(augmenter, "augmenter", labels), [shown])
@@ -298,7 +299,7 @@ def method_name(
 
 
 def _with_extras(name: str, extras: list[str]) -> str:
-    """Further words behind a name, in the brackets that it may have already."""
+    """Add words to a name, inside its parentheses if it has any."""
     opened = f"{name[:-1]}, " if name.endswith(")") else f"{name} ("
     return f"{opened}{', '.join(extras)})" if extras else name
 
@@ -310,7 +311,7 @@ def generic(
     widest: int = 8,
     labels: Mapping[str, str] | None = None,
 ) -> Iterator[TableSpec]:
-    """Tables for any cells at all: methods by dataset and label rate, a new table when one grows too wide."""
+    """Tables for arbitrary cells: methods by dataset and label rate, split into several tables if too wide."""
     wanted = sorted(set(cells))
     if not wanted:
         raise UserError(f"there is no cell for the table '{name}'; run a grid first")
@@ -332,7 +333,7 @@ def generic(
 
 
 def pages(name: str, columns: Iterable[Column], widest: int = 8) -> Iterator[tuple[str, tuple[Column, ...]]]:
-    """Columns on as many pages as they need, each with a name; those of one dataset stay together."""
+    """Columns on as many pages as they need, each with a name; columns of one dataset stay together."""
     found: list[list[Column]] = [[]]
     for _, block in itertools.groupby(columns, key=lambda column: column.dataset):
         together = list(block)

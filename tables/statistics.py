@@ -1,10 +1,10 @@
-"""The statistics behind the tables, each a small pure function; docs/statistics.md says why these.
+"""The statistics behind the tables, as small pure functions; docs/statistics.md gives the reasons.
 
-One test everywhere: Student's t over the means of the folds. Trials of a fold share test graphs, trials of different
-folds share next to nothing, so folds are the independent units; their number decides the degrees of freedom.
+There is one test: Student's t over the means of the folds. Trials of a fold share test graphs, trials of different
+folds hardly share anything, so folds are the independent units; their number determines the degrees of freedom.
 
-Spread: the sample standard deviation over a cell's trials (ddof = 1; the paper does not say which it prints, and at
-30 trials the two differ by 1.7 %). Accuracies come as fractions; nothing here knows of percent.
+Spread is the sample standard deviation over a cell's trials (ddof = 1; the paper does not say which one it prints, and
+for 30 trials they differ by 1.7 %). Accuracies are fractions, never percent.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from scipy import optimize, stats
 DDOF = 1
 LEVEL = 0.95
 ALPHA = 0.05
-POWER = 0.8  # of the smallest difference that counts as detectable
+POWER = 0.8  # for the smallest difference that counts as detectable
 REGION = 0.01  # differences up to one point are practically none
-FEWEST = 6  # pairs of a test: with five, not even five gains of five would be significant without assuming a normal law
-_DIGITS = 12  # 0.6 - 0.5 and 0.7 - 0.6 are the same difference, whatever the floating point says
+FEWEST = 6  # pairs for a test: with five, even five gains of five would not be significant without assuming normality
+_DIGITS = 12  # 0.6 - 0.5 and 0.7 - 0.6 are the same difference, in spite of floating point
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Mean and standard deviation of n values; NaN where n is too small for one."""
+    """Mean and standard deviation of n values; NaN if n is too small."""
 
     mean: float
     std: float
@@ -41,7 +41,7 @@ class Summary:
 
 
 def summary(values: Sequence[float] | pd.Series[float]) -> Summary:
-    """Mean and spread over trials."""
+    """Mean and standard deviation over trials."""
     numbers = np.asarray(values, dtype=float)
     n = len(numbers)
     return Summary(float(numbers.mean()) if n else math.nan, float(numbers.std(ddof=DDOF)) if n > DDOF else math.nan, n)
@@ -49,14 +49,14 @@ def summary(values: Sequence[float] | pd.Series[float]) -> Summary:
 
 @dataclass(frozen=True)
 class Paired:
-    """A method against a reference on the trials that both have finished."""
+    """A method against a reference, on the trials that both have finished."""
 
-    n: int  # pairs of trials
+    n: int  # number of pairs of trials
     folds: int
     mean: float  # of the folds' mean differences
     low: float
     high: float
-    p: float  # not a number with fewer than six pairs
+    p: float  # NaN with fewer than six pairs
     worse: float = math.nan  # probability that the method is worse by more than one point,
     equal: float = math.nan  # practically equal,
     better: float = math.nan  # better by more than one point
@@ -74,9 +74,9 @@ class Paired:
 
 
 def paired(values: pd.Series[float], reference: pd.Series[float]) -> Paired:
-    """The mean difference over folds with its 95 % t interval, its p, and the probabilities of worse, equal, better.
+    """The mean difference over folds with its 95 % t interval, p-value, and probabilities of worse, equal and better.
 
-    Both are indexed by fold and repeat. One fold alone leaves the error unknown.
+    Both series are indexed by fold and repeat. With a single fold, the error is unknown.
     """
     if not values.index.equals(reference.index):
         both = values.index.intersection(reference.index)
@@ -112,10 +112,10 @@ def interval(mean: float, error: float, folds: int) -> tuple[float, float]:
 
 
 def stopping_half_width(differences: pd.Series[float]) -> float:
-    """Half the width by which to decide whether to go on measuring: the wider of the intervals over folds and trials.
+    """The half-width used to decide whether to continue measuring: the wider of the intervals over folds and trials.
 
     Ten fold means estimate their own spread so roughly that stopping when it looks small would stop too early too
-    often; the trials' spread is steadier, and the folds' counts where folds differ (docs/statistics.md).
+    often. The spread over trials is more stable, and that over folds matters if folds differ (docs/statistics.md).
     """
     values = np.round(differences.to_numpy(dtype=float), _DIGITS)
     folds, error = error_over_folds(differences)
@@ -127,7 +127,7 @@ def stopping_half_width(differences: pd.Series[float]) -> float:
 
 
 def _two_sided(mean: float, error: float, freedom: float) -> float:
-    if error == 0:  # every difference is the same: no doubt at all, or nothing to doubt
+    if error == 0:  # all differences are equal: either certain, or nothing to test
         return 1.0 if mean == 0 else 0.0
     return float(2 * stats.t.sf(abs(mean) / error, freedom))
 
@@ -144,12 +144,12 @@ def three_way(mean: float, error: float, freedom: float, region: float = REGION)
 
 @cache
 def detectable_errors(folds: int) -> float:
-    """The detectable difference in standard errors: where the noncentral t has 80 % power at 5 %."""
+    """The detectable difference in standard errors: where the noncentral t has 80 % power at the 5 % level."""
     freedom = folds - 1
     edge = float(stats.t.ppf(1 - ALPHA / 2, freedom))
 
     def lacking(shift: float) -> float:
-        wrong_side = np.nan_to_num(stats.nct.cdf(-edge, freedom, shift))  # too small to be computed
+        wrong_side = np.nan_to_num(stats.nct.cdf(-edge, freedom, shift))  # too small to compute
         return float(stats.nct.sf(edge, freedom, shift) + wrong_side) - POWER
 
     return float(optimize.brentq(lacking, 0.1, 4 * edge))
@@ -157,10 +157,10 @@ def detectable_errors(folds: int) -> float:
 
 @dataclass(frozen=True)
 class Pooled:
-    """One method's differences on several datasets, taken together."""
+    """The differences of one method on several datasets, combined."""
 
     datasets: int
-    mean: float  # over these datasets, each counting the same
+    mean: float  # over these datasets, with equal weights
     low: float
     high: float
     p: float
@@ -170,10 +170,10 @@ class Pooled:
 
 
 def pooled(parts: Sequence[Paired]) -> Pooled | None:
-    """The mean difference over datasets; None where fewer than two of them have an interval.
+    """The mean difference over datasets; None if fewer than two of them have an interval.
 
-    The interval is about these datasets (Welch and Satterthwaite's degrees of freedom); the probabilities are about
-    datasets like these, so they allow for effects that differ from one to the next.
+    The interval refers to these datasets (Welch-Satterthwaite degrees of freedom). The probabilities refer to datasets
+    like these, so they allow for effects that differ between datasets.
     """
     parts = [part for part in parts if part.error >= 0]
     count = len(parts)
@@ -189,10 +189,11 @@ def pooled(parts: Sequence[Paired]) -> Pooled | None:
 
 
 def over_datasets(parts: Sequence[Paired], region: float = REGION) -> tuple[float, float, float]:
-    """Worse, equal, better for the mean of a population of datasets: a normal hierarchy, integrated on a grid.
+    """Probabilities of worse, equal and better for the mean over a population of datasets, from a normal hierarchy.
 
-    Effects of datasets are normal around that mean with an unknown spread, each seen with its own error (a normal as
-    wide as its 95 % t interval). Flat priors on the mean and, up to a quarter, on the spread (Gelman et al., ch. 5).
+    Effects of datasets are normal around that mean with an unknown spread; each is observed with its own error (a
+    normal as wide as its 95 % t interval). Priors are flat on the mean and, up to a quarter, on the spread (Gelman et
+    al., ch. 5). The posterior is integrated on a grid.
     """
     means = np.array([part.mean for part in parts])
     freedoms = np.array([part.folds - 1 for part in parts], dtype=float)
@@ -211,7 +212,7 @@ def over_datasets(parts: Sequence[Paired], region: float = REGION) -> tuple[floa
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down adjustment; missing values (NaN) are no tests and stay missing."""
+    """Holm's step-down adjustment; missing values (NaN) are not tests and stay missing."""
     adjusted = [math.nan] * len(p_values)
     tests = sorted((p, place) for place, p in enumerate(p_values) if not math.isnan(p))
     running = 0.0
@@ -225,7 +226,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 class Ranking:
     """Mean ranks over blocks (1 is best) with bootstrap intervals, and the tests of Friedman and Nemenyi.
 
-    `top` are the methods that cannot be told from the one with the best mean rank.
+    `top` are the methods that cannot be distinguished from the one with the best mean rank.
     """
 
     mean_ranks: pd.Series[float]
@@ -240,9 +241,9 @@ class Ranking:
 
 
 def ranking(means: pd.DataFrame) -> Ranking | None:
-    """Rank methods (columns) within each block (row), ties sharing the mean rank; None where nothing can be ranked.
+    """Rank methods (columns) within each block (row), with mean ranks for ties; None if nothing can be ranked.
 
-    A method without any value is left out, then a block in which a remaining method is missing: both are named.
+    Methods without any value are left out, then blocks in which a remaining method is missing; both are reported.
     """
     with_values = means.dropna(axis="columns", how="all")
     complete = with_values.dropna(axis="index").round(_DIGITS)
@@ -272,7 +273,7 @@ def ranking(means: pd.DataFrame) -> Ranking | None:
 
 
 def critical_difference(methods: int, blocks: int, alpha: float = ALPHA) -> float:
-    """Nemenyi's: two mean ranks further apart than this differ (Demšar 2006)."""
+    """Nemenyi's critical difference: the smallest significant distance of two mean ranks (Demšar 2006)."""
     quantile = float(stats.studentized_range.ppf(1 - alpha, methods, np.inf)) / math.sqrt(2)
     return quantile * math.sqrt(methods * (methods + 1) / (6 * blocks))
 
@@ -284,7 +285,7 @@ def _bootstrap(ranks: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """95 % percentile intervals of the mean ranks over resampled blocks, and the group tied for the top.
 
     A method is tied with the best unless the interval of the difference of their mean ranks is above zero; with fewer
-    than six blocks nothing can be told from the best.
+    than six blocks, nothing can be distinguished from the best.
     """
     blocks, methods = ranks.shape
     draws = np.random.default_rng(0).integers(blocks, size=(RESAMPLES, blocks))

@@ -1,7 +1,7 @@
-"""How every figure looks: one palette, one set of names, two widths; and how figures become files.
+"""The style of all figures (one palette, one set of names, two widths), and saving figures to files.
 
-A colour never stands alone: methods have markers and dashes beside it, signs have shapes, cells have numbers. So a
-grey print and a colour-blind reader lose nothing.
+Color never carries information alone: methods also have markers and dashes, signs have shapes, cells have numbers.
+Grayscale prints and color-blind readers lose nothing.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from tables.specs import LONG_NAMES, METHODS, SHORT_NAMES
 from tables.writing import whole_file
 
 FORMATS = ("pdf", "svg", "png")
-COLUMN, TEXT = 3.4, 7.0  # inches: one column of a two-column page, and a whole line of text
+COLUMN, TEXT = 3.4, 7.0  # inches: one column of a two-column page, and the full text width
 WIDTHS = {"text": TEXT, "column": COLUMN}
-INK = "#000000"  # text and lines that belong to no method; a page puts its own text colour in its place
-PAPER_GREY = "#999999"  # grids and zero lines
-# what a difference says: each with a shape of its own
+INK = "#000000"  # text and lines that belong to no method; a page replaces it by its own text color
+PAPER_GREY = "#999999"  # grid and zero lines
+# the outcome of a comparison, each with its own shape
 BETTER, WORSE, OPEN = "#0072B2", "#D55E00", "#7A7A7A"
 SHAPES = {BETTER: "^", WORSE: "v", OPEN: "o"}
 OURS, THEIRS = "#0072B2", "#E69F00"
-# from WORSE over white to BETTER, about as light on both sides
+# from WORSE through white to BETTER, about equally light on both sides
 DIVERGING = ("#B3480A", "#E8A27C", "#FBFBFB", "#8CBFE0", "#155E96")
 
-# Okabe and Ito's colours without the yellow (too pale on paper) and with a lighter blue (for dark pages)
+# Okabe and Ito's colors without yellow (too pale on paper) and with a lighter blue (for dark pages)
 _COLOURS = ("", "#56B4E9", "#009E73", "#E69F00", "#CC79A7", "#8A8A8A", "#1F7FC4", "#D55E00")
 _MARKERS = ("o", "s", "^", "v", "D", "P", "X", "<")
 _DASHES: tuple[Any, ...] = ((1, 1), (4, 1.5), (2, 1), (3, 1, 1, 1), (5, 1, 1, 1, 1, 1), (1, 2), "", (6, 1))
@@ -46,13 +46,13 @@ class Style:
 
 
 def method_styles(methods: Iterable[str], ink: str = INK) -> dict[str, Style]:
-    """The paper's methods look the same in every figure; others take what is left, in their order."""
+    """The paper's methods look the same in every figure; others get the remaining styles, in order."""
     known = {row.name: place for place, row in enumerate(METHODS)}
     found, extra = {}, len(METHODS)
     for method in methods:
         place = known.get(method, extra)
         extra += method not in known
-        turn = place + place // len(_MARKERS)  # a second round pairs every marker with another colour
+        turn = place + place // len(_MARKERS)  # a second round combines every marker with another color
         found[method] = Style(
             _COLOURS[turn % len(_COLOURS)] or ink, _MARKERS[place % len(_MARKERS)], _DASHES[turn % len(_DASHES)]
         )
@@ -60,7 +60,7 @@ def method_styles(methods: Iterable[str], ink: str = INK) -> dict[str, Style]:
 
 
 def series_styles(names: Sequence[str], ink: str = INK) -> dict[str, Style]:
-    """The same palette for lines that are no methods: readings, folds, engines."""
+    """The same palette for lines that are not methods: readings, folds, engines."""
     return {
         name: Style(
             _COLOURS[(place + place // len(_MARKERS)) % len(_COLOURS)] or ink,
@@ -72,18 +72,18 @@ def series_styles(names: Sequence[str], ink: str = INK) -> dict[str, Style]:
 
 
 def dataset_name(dataset: str, short: bool = False) -> str:
-    """The name that every table and figure prints."""
+    """A dataset's name as printed in tables and figures."""
     return plain_text((SHORT_NAMES if short else LONG_NAMES).get(dataset, dataset))
 
 
 def datasets_in_order(datasets: Iterable[str]) -> list[str]:
-    """The paper's in the order of its tables, then the others by name."""
+    """The paper's datasets in the order of its tables, then the others by name."""
     order = {name: place for place, name in enumerate(LONG_NAMES)}
     return sorted(set(datasets), key=lambda name: (order.get(name, len(order)), name))
 
 
 def colormap() -> Any:
-    """Worse to better over white, for differences around zero."""
+    """From worse to better through white, for differences around zero."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("difference", DIVERGING)
@@ -91,7 +91,7 @@ def colormap() -> Any:
 
 @contextmanager
 def drawing(ink: str = INK, size: float = 8.5) -> Iterator[None]:
-    """Draw with the fonts and lines of this style; `ink` is the colour of text and axes."""
+    """Use the fonts and lines of this style; `ink` is the color of text and axes."""
     import matplotlib as mpl
 
     colours = {f"{part}.color": ink for part in ("text", "xtick", "ytick")}
@@ -102,7 +102,7 @@ def drawing(ink: str = INK, size: float = 8.5) -> Iterator[None]:
 
 
 def tidy_axes(ax: Any, grid: str = "both") -> None:
-    """A light grid and no frame at the top and the right."""
+    """A light grid, and no frame at the top and on the right."""
     ax.grid(True, axis=grid, color=PAPER_GREY, alpha=0.3, linewidth=0.5)
     ax.set_axisbelow(True)
     for side in ("top", "right"):
@@ -110,7 +110,7 @@ def tidy_axes(ax: Any, grid: str = "both") -> None:
 
 
 def plain_text(text: str) -> str:
-    """A name that matplotlib draws as it is: a dollar sign starts no formula, a leading underscore hides no label."""
+    """Escape a name for matplotlib: a dollar sign starts no formula, a leading underscore hides no label."""
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())  # no glyph for the others
     text = text.replace("\\", "\\\\") if "$" in text else text
     text = text.replace("$", r"\$")
@@ -118,7 +118,7 @@ def plain_text(text: str) -> str:
 
 
 def save(figure: Any, folder: Path, name: str, formats: Iterable[str] = FORMATS) -> list[Path]:
-    """Write the figure in every format; no dates inside, so that the same numbers give the same file."""
+    """Write the figure in every format, without dates, so that the same numbers give the same file."""
     import matplotlib as mpl
 
     paths = [folder / f"{name}.{kind}" for kind in formats]
@@ -134,7 +134,7 @@ def save(figure: Any, folder: Path, name: str, formats: Iterable[str] = FORMATS)
 
 
 def inline_svg(figure: Any, salt: str, ink: str) -> str:
-    """The figure as an SVG element for a page: `ink` becomes the page's own text colour, light or dark."""
+    """The figure as an SVG element for a page: `ink` becomes the page's own text color, light or dark."""
     import matplotlib as mpl
 
     stream = io.StringIO()
@@ -143,7 +143,7 @@ def inline_svg(figure: Any, salt: str, ink: str) -> str:
     text = stream.getvalue()
     text = text[text.index("<svg") :].replace(ink, "currentColor")
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    # ids of several figures on one page must not meet
+    # ids of several figures on one page must be distinct
     names: Sequence[str] = re.findall(r'\bid="([^"]+)"', text)
     for name in sorted(set(names), key=len, reverse=True):
         text = text.replace(f'id="{name}"', f'id="{salt}-{name}"').replace(f"#{name})", f"#{salt}-{name})")

@@ -1,4 +1,4 @@
-"""Filled tables and the comparison on a terminal; names are printed as they are, whatever markup they hold."""
+"""Filled tables and the comparison in the terminal; names are printed literally, whatever markup they contain."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tables.wording import COLLAPSED, UNPAIRED, Shown, shown, signed
 
 
 def show_grid(grid: Grid, console: Console) -> None:
-    """The numbers of one table, in as many parts as the terminal's width asks for."""
+    """The numbers of one table, in as many parts as the width of the terminal requires."""
     texts = {line: [_text(shown(entry, "values", grid.mark)) for entry in line.entries] for line in grid.lines}
     first = max(len(line.name) for line in grid.lines)
     widths = [
@@ -45,7 +45,7 @@ def show_grid(grid: Grid, console: Console) -> None:
 
 
 def run_table(found: Conclusion, planned: int) -> Table:
-    """Means with their differences to plain training; bold is only what is significantly better."""
+    """Means with their differences to plain training; only significantly better ones are bold."""
     table = Table(header_style="bold", box=box.SIMPLE_HEAD)
     table.add_column("method")
     for dataset, k in found.columns:
@@ -75,7 +75,7 @@ def _finding(one: Finding | None, planned: int) -> Text:
 
 
 def run_notes(found: Conclusion) -> list[str]:
-    """How to read the table, as far as it needs it."""
+    """How to read the table, as far as it applies."""
     held = list(found.findings.values())
     notes = []
     if any(one.difference is not None for one in held):
@@ -93,7 +93,7 @@ def _text(cell: Shown) -> Text:
 
 
 def show_comparison(found: Comparison, console: Console) -> None:
-    """Ours beside the paper's, then in sum, then where the paper contradicts itself."""
+    """Our results next to the paper's, then a summary, then the paper's contradictions."""
     colours = {WITHIN: "green", OUTSIDE: "red"}
     console.print(f"Ours and the paper's ({'; '.join(found.conditions)})", markup=False, highlight=False)
     for name in dict.fromkeys(line.theirs.table for line in found.lines):

@@ -1,4 +1,4 @@
-"""Figures of a search for settings, from plain numbers: how the best value grew, and which settings decided it."""
+"""Figures of a search, from plain numbers: the best value over time, and the importance of settings."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def history_figure(
     best: Sequence[float],
     default: float | None = None,
 ) -> Any:
-    """Value of each trial in the order in which they ended, the best so far, and the default settings' value.
+    """The value of each trial in the order in which they ended, the best so far, and the value of the default settings.
 
-    `trials` are (number, state, value); those without a value are marks on the axis. Values are fractions.
+    `trials` are (number, state, value); those without a value are marked on the axis. Values are fractions.
     """
     figure, axes = _figure(title, 3.4)
     valued = [(place, value) for place, (_, _, value) in enumerate(trials, 1) if value is not None]
@@ -42,9 +42,9 @@ def history_figure(
 def folds_figure(
     title: str, curves: Mapping[str, Sequence[float]], mean: Sequence[float], default: float | None = None
 ) -> Any:
-    """The best value so far of each fold's own search, their mean, and the mean of the default settings' values.
+    """The best value so far of each fold's own search, their mean, and the mean value of the default settings.
 
-    Values are fractions, in the order in which trials ended; nan before a fold's first complete trial.
+    Values are fractions, in the order in which trials ended; NaN before a fold's first complete trial.
     """
     figure, axes = _figure(title, 3.4)
     for place, curve in enumerate(curves.values()):
@@ -63,7 +63,7 @@ def _steps(values: Sequence[float]) -> tuple[list[int], list[float]]:
 
 
 def importance_figure(title: str, shares: Mapping[str, float]) -> Any:
-    """How much each setting decides the value, as shares of 1."""
+    """The importance of each setting for the value, as shares of 1."""
     ordered = sorted(shares.items(), key=lambda item: item[1])
     figure, axes = _figure(title, 1.2 + 0.28 * len(ordered))
     bars = axes.barh([name for name, _ in ordered], [share for _, share in ordered], color=_DOT)

@@ -1,4 +1,4 @@
-"""What a report opens with: sentences about what can be concluded, and a map of differences with links."""
+"""The opening of a report: sentences with the conclusions, and a heat map of differences with links."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ MARKS = {"better": ("▲", "significantly better"), "worse": ("▼", "significan
 
 @dataclass(frozen=True)
 class Square:
-    """One method on one dataset: the difference in points, how strongly it is coloured, and its cell."""
+    """One method on one dataset: the difference in points, the strength of its color, and its cell."""
 
     number: str
     side: str  # up or down
-    strength: int  # percent of the colour
+    strength: int  # percent of the color
     mark: str
-    words: str  # its interval and what the test says
+    words: str  # its interval and the result of the test
     key: str | None
 
 
@@ -48,14 +48,14 @@ class HeatMap:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The first thing a reader sees of a section."""
+    """The first part of a section."""
 
     sentences: tuple[str, ...]
     maps: tuple[HeatMap, ...]
 
 
 def verdict(index: Index, request: Request) -> Verdict:
-    """Sentences over every cell of a section, and maps of the usual model, else of the one that most cells have."""
+    """Sentences about all cells of a section, and heat maps of the usual model, or the one that most cells have."""
     request = replace(request, settings=request.settings[:1])
     conclusion = _conclusion(index, request)
     found = [conclusion.sentence(), *_overall_words(conclusion)]
@@ -78,7 +78,7 @@ def _model(index: Index, settings: str) -> tuple[str, str]:
 
 
 def _conclusion(index: Index, request: Request) -> Conclusion:
-    """The same judgement as at a run's end, over all cells of a section."""
+    """The same conclusion as at the end of a run, over all cells of a section."""
     index = index.using(draws_used(request, papers=True))
     places = index.coordinates(request.settings)
     wanted = [*dict.fromkeys([*places, *map(reference_of, places)])]
@@ -95,7 +95,7 @@ def _conclusion(index: Index, request: Request) -> Conclusion:
         at = (name, (place.dataset, place.k))
         found[at] = Finding(value, paired, index.results.collapsed(key), place.augmenter == "none")
         families.setdefault(tuple(vars(replace(place, augmenter="")).values()), []).append(at)
-    for keys in families.values():  # the methods that are compared in one place, as everywhere on the page
+    for keys in families.values():  # the methods compared under the same conditions, as everywhere on the page
         corrected = holm([_p(found[key]) for key in keys])
         found |= {key: replace(found[key], p_holm=p) for key, p in zip(keys, corrected, strict=True)}
     columns = tuple(dict.fromkeys(place for _, place in found))
@@ -107,7 +107,7 @@ def _p(finding: Finding) -> float:
 
 
 def _overall_words(conclusion: Conclusion) -> list[str]:
-    """What is left when all differences are corrected for together."""
+    """What remains significant when all differences are corrected for together."""
     tested = [_p(one) for one in conclusion.findings.values() if not np.isnan(_p(one))]
     kept = sum(p < ALPHA for p in holm(tested))
     if not any(one.sign for one in conclusion.findings.values()) or len(tested) < 2:
@@ -133,7 +133,7 @@ def _pooled_words(over: pd.DataFrame, k: int, model: tuple[str, str]) -> list[st
 
 
 def standings(index: Index, request: Request) -> list[dict[str, Any]]:
-    """Every method over the datasets at each label rate, the highest mean difference first."""
+    """Every method over the datasets at each label rate, by descending mean difference."""
     try:
         frame = method_frame(index, request, *_model(index, request.settings[0]))
     except NothingToDraw:

@@ -1,4 +1,4 @@
-"""The words and the digits of a table, before any markup: shared by LaTeX, Markdown and the report."""
+"""The words and digits of a table, before any markup; shared by LaTeX, Markdown and the report."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FEATURES = {
 
 @dataclass(frozen=True)
 class Shown:
-    """What one cell prints: a main number, what stands small beside it, and how both are set off."""
+    """What a cell prints: a main number, smaller text next to it, and how both are emphasized."""
 
     main: str
     spread: str = ""
@@ -52,7 +52,7 @@ class Shown:
 
 
 def shown(entry: Entry, kind: str, mark: str) -> Shown:
-    """One cell of one kind of table, in words; with `mark` empty nothing is set off."""
+    """One cell of one kind of table, in words; with an empty `mark`, nothing is emphasized."""
     gap = (f"{entry.value.n}/{entry.planned}",) if entry.incomplete else ()
     if entry.value.n == 0:
         return Shown(ABSENT, raised=gap)
@@ -73,7 +73,7 @@ def shown(entry: Entry, kind: str, mark: str) -> Shown:
 
 
 def collapse_words(entry: Entry) -> tuple[str, ...]:
-    """The share of collapsed trials, where there are some."""
+    """The share of collapsed trials, if there are any."""
     share = "" if math.isnan(entry.collapsed) else f"{100 * entry.collapsed:.0f}"
     return () if not share or not entry.collapsed else (f"c{share if share != '0' else '<1'}",)
 
@@ -106,23 +106,23 @@ def _difference(entry: Entry, gap: tuple[str, ...]) -> Shown:
 
 
 def signed(fraction: float) -> str:
-    """A difference in percentage points; no sign on a zero."""
+    """A difference in percentage points; zero has no sign."""
     text = f"{100 * fraction:+.1f}"
     return "0.0" if text in ("-0.0", "+0.0") else text
 
 
 def seconds(value: float) -> str:
-    """Seconds with as many digits as mean something."""
+    """Seconds with a meaningful number of digits."""
     return f"{value:.2f}" if value < 1 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
 def noun(metric: str) -> str:
-    """A metric as people call it."""
+    """A metric as displayed."""
     return NOUNS.get(metric, metric.replace("_", " "))
 
 
 def measure(metric: str, kind: str) -> str:
-    """What the numbers are, their unit, and what stands beside them."""
+    """What the numbers are, their unit, and what is printed next to them."""
     what = noun(metric)
     if kind == "differences":
         return (
@@ -149,7 +149,7 @@ def caption(grid: Grid, kind: str = "values") -> str:
 
 
 def conditions(grid: Grid) -> list[str]:
-    """One sentence each for trials, splits, features and training."""
+    """One sentence each about trials, splits, features and training."""
     context, found = grid.context, []
     if context.planned:
         low, high = context.planned[0], context.planned[-1]
@@ -182,9 +182,9 @@ class PooledLine:
 
 
 def pooled_lines(grid: Grid) -> list[PooledLine]:
-    """Differences to plain training over the datasets of a table; only datasets that every row there has.
+    """Differences to plain training over the datasets of a table; only datasets that every row has.
 
-    A row without a single difference is the reference, or was not run, and keeps no dataset from the others.
+    A row without any difference is the reference, or was not run, and does not exclude datasets.
     """
     found: list[tuple[str, int, Pooled]] = []
     for k in sorted({column.k for column in grid.spec.columns}):
@@ -203,7 +203,7 @@ def _tested(entry: Entry) -> bool:
 
 
 def pooled_notes(lines: Sequence[PooledLine]) -> list[str]:
-    """What a reader must know of a pooled table."""
+    """How to read a pooled table."""
     return [
         "Mean of the paired differences to plain training over the datasets that every row has, each counting the "
         "same, in percentage points, with its 95 % interval (Student's t over the means of the folds, Welch and "
@@ -215,7 +215,7 @@ def pooled_notes(lines: Sequence[PooledLine]) -> list[str]:
 
 
 def detectable_words(differences: Iterable[Paired | None]) -> str:
-    """What a table of these differences can find at all; empty where nothing is known of it."""
+    """Which differences a table can detect; empty if unknown."""
     sizes = sorted(d.detectable for d in differences if d is not None and not math.isnan(d.p))
     if not sizes:
         return ""
@@ -234,7 +234,7 @@ def _split_words(names: tuple[str, ...]) -> str:
 
 
 def notes(grid: Grid, kind: str = "values") -> list[str]:
-    """What a reader must know to read the marks; nothing that does not occur in this table."""
+    """How to read the marks, as far as they occur in this table."""
     found = []
     if any(entry.incomplete for entry in grid.entries):
         found.append("n/N: only n of the N planned trials are finished.")
@@ -265,7 +265,7 @@ def notes(grid: Grid, kind: str = "values") -> list[str]:
 
 
 def whole_table(grid: Grid) -> list[str]:
-    """How many of all the table's differences are significant together, or that none can be."""
+    """How many of the table's differences are significant jointly, or that none can be."""
     differences = [entry.difference for entry in grid.entries if entry.difference is not None and entry.difference.n]
     tests = [entry.p_table for entry in grid.entries if not math.isnan(entry.p_table)]
     if differences and not tests:
@@ -279,7 +279,7 @@ def whole_table(grid: Grid) -> list[str]:
 
 
 def _collapse_note(grid: Grid) -> list[str]:
-    """A mean over trials that collapsed is not a mean of models: said once, the cost table has each cell's share."""
+    """A mean over collapsed trials is not a mean of models: said once; the cost table has the share for each cell."""
     touched = [entry.collapsed for entry in grid.entries if entry.collapsed > 0]
     if not touched:
         return []

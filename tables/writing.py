@@ -1,4 +1,4 @@
-"""Files that are whole or not there: a crash or a full disk in the middle of writing leaves the old file as it was."""
+"""Writes files completely or not at all: after a crash or with a full disk, the old file is unchanged."""
 
 from __future__ import annotations
 

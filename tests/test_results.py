@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,19 +11,25 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results"
 
 
-def files(folder: Path) -> dict[str, bytes]:
+RENDERED = ("tables", "paper", "readings", "degree-onehot")
+
+
+def files(folder: Path, findings: Path) -> dict[str, bytes]:
     """What `make tables` writes."""
-    paths = [folder / "report.html", *(folder / "tables").iterdir(), *(folder / "degree-onehot").iterdir()]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+    paths = [folder / "report.html", *(path for name in RENDERED for path in (folder / name).iterdir())]
+    found = {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+    pictures = [findings.parent / "images" / name for name in re.findall(r"\]\(images/([^)]+)\)", findings.read_text())]
+    return found | {path.name: path.read_bytes() for path in (findings, *pictures)}
 
 
 def test_rendering_again_changes_nothing(tmp_path: Path) -> None:
     # the environment that runs the tests, instead of one that make would install
-    binaries = Path(sys.executable).parent
-    command = ["make", "--silent", "--old-file", f"{tmp_path}/.installed", "tables"]
+    binaries, findings = Path(sys.executable).parent, tmp_path / "docs" / "findings.md"
+    findings.parent.mkdir()
     (tmp_path / ".installed").touch()
-    subprocess.run([*command, f"VENV={tmp_path}", f"BIN={binaries}", f"OUT={tmp_path}"], cwd=ROOT, check=True)
-    published, again = files(RESULTS), files(tmp_path)
+    command = ["make", "--silent", "--old-file", f"{tmp_path}/.installed", "tables", f"VENV={tmp_path}"]
+    subprocess.run([*command, f"BIN={binaries}", f"OUT={tmp_path}", f"FINDINGS={findings}"], cwd=ROOT, check=True)
+    published, again = files(RESULTS, ROOT / "docs" / "findings.md"), files(tmp_path, findings)
     assert again.keys() == published.keys()
     unlike = [name for name in again if again[name] != published[name]]
     assert not unlike, f"results/ is not what its trials give ({', '.join(unlike)}); run `make tables` and commit"

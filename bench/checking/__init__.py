@@ -1,4 +1,4 @@
-"""`bench check`, and the same for somebody's own tests: `check("my_package.module:Mine").broken == []`."""
+"""The checks behind `bench check`, also for your own tests: `check("my_package.module:Mine").broken == []`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from augmenters import AUGMENTERS
 
-# The order of these imports is the order of the report's rows.
+# The order of these imports is the order of the rows in the report.
 from bench.checking import embedding_properties, graph_properties, run_properties  # noqa: F401
 from bench.checking.cases import cases
 from bench.checking.contract import CONTRACT, Finding, Property, judge
@@ -23,7 +23,7 @@ __all__ = ["Finding", "Report", "check", "check_augmenter", "contract", "find"]
 
 @dataclass(frozen=True)
 class Report:
-    """What was found of one plug-in, a finding for each property that its kind promises."""
+    """The findings for one plug-in, one for each property that its kind promises."""
 
     name: str
     findings: tuple[Finding, ...]
@@ -37,12 +37,12 @@ class Report:
 
 
 def contract() -> list[Property]:
-    """Every property of an augmenter: first that it runs on each case, then what must be true of what comes out."""
+    """The properties of an augmenter: first that it runs on each case, then what must hold for its output."""
     return [*(run_properties.works_on(case) for case in cases()), *CONTRACT]
 
 
 def augmenter_findings(choice: Choice) -> list[Finding]:
-    """Hold one augmenter to the whole contract."""
+    """Check one augmenter against the whole contract."""
     subject = Subject.of(choice)
     return [judge(subject, item) for item in contract()]
 
@@ -63,9 +63,9 @@ KINDS = {
 
 
 def find(spec: str) -> tuple[str, Choice]:
-    """The kind and the plug-in that `name[:settings]` or `package.module:Class[:settings]` means.
+    """The kind and the plug-in of `name[:settings]` or `package.module:Class[:settings]`.
 
-    A name that two kinds have is the first one's; `readout:NAME` and `learner:NAME` say which is meant.
+    If two kinds have the same name, the first is used; `readout:NAME` and `learner:NAME` are explicit.
     """
     prefix, _, rest = spec.partition(":")
     if prefix in KINDS and rest:
@@ -75,7 +75,7 @@ def find(spec: str) -> tuple[str, Choice]:
         if name in kind.registry.entries() or (":" in name and _loads(kind.registry, name)):
             return word, kind.registry.resolve(spec)
     if ":" in name:
-        return "augmenter", AUGMENTERS.resolve(spec)  # which says what is wrong with the path
+        return "augmenter", AUGMENTERS.resolve(spec)  # raises an error that explains what is wrong with the path
     raise unknown("augmenter, readout or learner", name, (n for kind in KINDS.values() for n in kind.registry.names()))
 
 
@@ -88,12 +88,12 @@ def _loads(registry: Registry, name: str) -> bool:
 
 
 def check_augmenter(spec: str | Choice) -> Report:
-    """Hold one augmenter, `name[:settings]` or `package.module:Class[:settings]`, to the whole contract."""
+    """Check one augmenter, `name[:settings]` or `package.module:Class[:settings]`, against the whole contract."""
     choice = AUGMENTERS.resolve(spec)
     return Report(choice.label, tuple(augmenter_findings(choice)))
 
 
 def check(spec: str) -> Report:
-    """Hold one plug-in to all that its kind promises."""
+    """Check one plug-in against the contract of its kind."""
     kind, choice = find(spec)
     return Report(choice.label, tuple(KINDS[kind].findings(choice)))

@@ -1,4 +1,4 @@
-"""Checks in a worker process: a plug-in that ends its process, or never returns, costs its own report alone."""
+"""Checks in a worker process, so that a plug-in that exits or never returns affects only its own report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TITLE = "it returns to whoever calls it"
 
 
 def checked_apart(names: Sequence[str], seconds: float) -> Iterator[Report]:
-    """A report for each plug-in, as it is made; none may take longer than this."""
+    """One report per plug-in, in order; each check is limited to this time."""
     left = iter(names)
     setup = PoolSetup(WorkerSettings(None, DEFAULT_ENGINE), 1, timeout=seconds)
     with closing(LocalPool(setup)) as pool:
@@ -30,7 +30,7 @@ def checked_apart(names: Sequence[str], seconds: float) -> Iterator[Report]:
 
 
 def check_here(name: str) -> Report | str:
-    """The report of a plug-in, made in this process; a user's mistake as its text."""
+    """The report of a plug-in, computed in this process; a user's mistake is returned as text."""
     import torch
 
     torch.set_num_threads(1)
@@ -42,5 +42,5 @@ def check_here(name: str) -> Report | str:
 
 
 def lost(name: str, reason: str) -> Report:
-    """The report of a plug-in that never came back from its checks."""
+    """The report of a plug-in whose checks did not finish."""
     return Report(name, (Finding(TITLE, "broken", reason.replace("(--trial-timeout)", "(--timeout)")),))

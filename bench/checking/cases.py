@@ -1,4 +1,4 @@
-"""The graphs that every augmenter is tried on: generated ones with one trait each, and the built-in datasets."""
+"""The graphs that every augmenter is tested on: generated ones with one peculiarity each, and the built-in datasets."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from bench.datasets import load_dataset
 from bench.seeding import seed_from
 
 Answer = Literal["mixed", "right", "wrong", "uncertain"]
-WIDTH = 3  # node features of the generated graphs
+WIDTH = 3  # number of node features of the generated graphs
 
 
 @dataclass(frozen=True)
 class Case:
-    """Labelled graphs, and what a classifier that the augmenter trains on them will seem to say."""
+    """Labeled graphs, and the predictions of a fake classifier that the augmenter may train on them."""
 
     name: str
     graphs: tuple[Data, ...]
@@ -31,7 +31,7 @@ class Case:
     answer: Answer = "mixed"
 
     def classify(self, graphs: Sequence[Data], epochs: int) -> Tensor:
-        """Probabilities without training: in `mixed` some are right and some wrong, each as sure as no other."""
+        """Class probabilities without training; in `mixed`, some are right and some wrong, all equally confident."""
         steps = torch.linspace(0.05, 0.95, len(graphs))
         certainty = {
             "mixed": steps,
@@ -45,12 +45,12 @@ class Case:
 
 
 def graph_cases() -> list[Case]:
-    """The cases that differ in their graphs, for what trains no classifier on the side."""
+    """The cases that differ in their graphs, for plug-ins that train no classifier."""
     return [case for case in cases() if case.answer == "mixed"]
 
 
 def graph_of(nodes: int, pairs: np.ndarray, label: int, rng: Generator) -> Data:
-    """An undirected graph of these pairs with one-hot node features."""
+    """An undirected graph with these edges and one-hot node features."""
     both = np.concatenate([pairs, pairs[:, ::-1]]).astype(np.int64)
     both = both[np.lexsort((both[:, 1], both[:, 0]))]
     kinds = torch.from_numpy(rng.integers(WIDTH, size=nodes))
@@ -63,19 +63,19 @@ def graph_of(nodes: int, pairs: np.ndarray, label: int, rng: Generator) -> Data:
 
 
 def all_pairs(nodes: int) -> np.ndarray:
-    """Every pair of nodes, one row each."""
+    """All pairs of nodes, one per row."""
     return np.stack(np.triu_indices(nodes, 1), axis=1)
 
 
 def random_graph(nodes: int, share: float, label: int, rng: Generator) -> Data:
-    """A uniform random graph with this share of its pairs joined, at least one."""
+    """A uniform random graph with this share of all pairs as edges, at least one."""
     pairs = all_pairs(nodes)
     chosen = rng.permutation(len(pairs))[: max(1, round(share * len(pairs)))]
     return graph_of(nodes, pairs[np.sort(chosen)], label, rng)
 
 
 def weighted_graph(nodes: int, label: int, rng: Generator) -> Data:
-    """A random graph with a weight from 0.1 to 2 on each edge, the same in both directions."""
+    """A random graph with edge weights from 0.1 to 2, equal in both directions."""
     graph = random_graph(nodes, 0.4, label, rng)
     low, high = graph.edge_index.min(dim=0).values, graph.edge_index.max(dim=0).values
     table = torch.from_numpy(rng.uniform(0.1, 2.0, size=(nodes, nodes))).float()
@@ -84,13 +84,13 @@ def weighted_graph(nodes: int, label: int, rng: Generator) -> Data:
 
 
 def with_isolated_nodes(nodes: int, label: int, rng: Generator) -> Data:
-    """A random graph whose last third of nodes has no edge."""
+    """A random graph whose last third of nodes is isolated."""
     inner = random_graph(nodes - nodes // 3, 0.4, label, rng)
     return graph_of(nodes, inner.edge_index.T.numpy()[inner.edge_index[0] < inner.edge_index[1]], label, rng)
 
 
 def first_of_each_class(dataset: str, count: int) -> list[Data]:
-    """The first graphs of every class of a built-in dataset, with a constant feature where it has none."""
+    """The first graphs of every class of a built-in dataset, with a constant feature if it has none."""
     data = load_dataset(dataset, Path())
     chosen = []
     for label in range(data.num_classes):
@@ -102,14 +102,14 @@ def first_of_each_class(dataset: str, count: int) -> list[Data]:
 
 
 def _each(make: Callable[[int, int, Generator], Data], sizes: Sequence[int], name: str) -> tuple[Data, ...]:
-    """Graphs of these sizes in two classes, from a stream of the case's own."""
+    """Graphs of these sizes in two classes, from the case's own random stream."""
     rng = np.random.default_rng(seed_from("check", name))
     return tuple(make(size, place % 2, rng) for place, size in enumerate(sizes))
 
 
 @lru_cache(maxsize=1)
 def cases() -> tuple[Case, ...]:
-    """All cases; the first one is the plainest."""
+    """All cases; the first is the simplest."""
     sizes = (9, 14, 5, 20, 3, 11)
     no_pairs = np.empty((0, 2), dtype=np.int64)
     makers: dict[str, tuple[Callable[[int, int, Generator], Data], Sequence[int]]] = {

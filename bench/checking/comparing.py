@@ -1,4 +1,4 @@
-"""Whether two graphs are the same, and if not, where they differ, in words."""
+"""Whether two graphs are equal and, if not, a description of the difference."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from augmenters.base import label_distribution
 
 
 def difference(first: Data, second: Data) -> str | None:
-    """What two graphs do not share, attribute by attribute and to the last bit; None when they are equal."""
+    """The exact differences between two graphs, attribute by attribute; None if they are equal."""
     names, others = set(first.keys()), set(second.keys())
     if names != others:
         return f"has {_listed(others - names) or 'nothing'} more and {_listed(names - others) or 'nothing'} less"
@@ -24,7 +24,7 @@ def difference(first: Data, second: Data) -> str | None:
 
 
 def first_difference(first: Sequence[Data], second: Sequence[Data]) -> str | None:
-    """The first place at which two lists of graphs differ."""
+    """The first position at which two lists of graphs differ."""
     if len(first) != len(second):
         return f"{len(first)} graphs, then {len(second)}"
     for place, pair in enumerate(zip(first, second, strict=True)):
@@ -35,7 +35,7 @@ def first_difference(first: Sequence[Data], second: Sequence[Data]) -> str | Non
 
 
 def same_value(first: Any, second: Any) -> bool:
-    """Equal in kind and value; a number that is not a number equals itself."""
+    """Equal in type and value; NaN equals NaN."""
     if isinstance(first, Tensor) and isinstance(second, Tensor):
         if first.dtype != second.dtype or first.shape != second.shape:
             return False
@@ -44,8 +44,10 @@ def same_value(first: Any, second: Any) -> bool:
 
 
 def changed_by(original: Data, new: Data, num_classes: int) -> str | None:
-    """What an augmenter made of a graph, if anything a classifier could see: the order of edges and weights of one
-    do not count, nor does a label written as a distribution."""
+    """How an augmenter changed a graph, as far as a classifier could notice.
+
+    The order of edges, edge weights of one, and labels written as distributions do not count as changes.
+    """
     if original.num_nodes != new.num_nodes:
         return f"{original.num_nodes} nodes became {new.num_nodes}"
     if not same_value(original.x, new.x):
@@ -61,7 +63,7 @@ def changed_by(original: Data, new: Data, num_classes: int) -> str | None:
 
 
 def sorted_edges(graph: Data) -> tuple[Tensor, Tensor]:
-    """Directed edges in order of their ends, and their weights, 1 where there are none."""
+    """Directed edges sorted by their ends, and their weights (1 if there are none)."""
     weight = graph.get("edge_weight")
     weight = torch.ones(graph.num_edges) if weight is None else weight
     order = torch.argsort(graph.edge_index[0] * max(int(graph.num_nodes or 0), 1) + graph.edge_index[1], stable=True)
@@ -69,7 +71,7 @@ def sorted_edges(graph: Data) -> tuple[Tensor, Tensor]:
 
 
 def brief(value: Any) -> str:
-    """A value in a few words, for a report."""
+    """A short representation of a value, for a report."""
     if not isinstance(value, Tensor):
         return repr(value)
     if value.numel() <= 6:

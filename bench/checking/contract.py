@@ -1,4 +1,4 @@
-"""The contract: one small function a property, and what is said of an augmenter that holds it or does not."""
+"""The contract: one small function per property, and the findings for an augmenter that keeps or breaks it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from bench.checking.subject import Subject
 from bench.registry import UserError
 
 Status = Literal["holds", "broken", "does not apply"]
-Judge = Callable[[Subject], str | None]  # returns a remark, or raises one of the two below
+Judge = Callable[[Subject], str | None]  # returns a remark, or raises one of the two errors below
 GraphJudge = Callable[[Data, Case, Subject], str | None]  # returns what is wrong with a graph, if anything
 Concern = Literal["any", "graphs", "embeddings"]
 
 
 class BrokenError(Exception):
-    """The property does not hold; the text has the offending value."""
+    """The property does not hold; the message contains the offending value."""
 
 
 class DoesNotApplyError(Exception):
-    """The property says nothing about this augmenter; the text says why."""
+    """The property does not apply to this augmenter; the message says why."""
 
 
 @dataclass(frozen=True)
 class Property:
-    """Something every augmenter of a kind must hold."""
+    """A property that every augmenter of a kind must have."""
 
     title: str
     judge: Judge
@@ -49,7 +49,7 @@ CONTRACT: list[Property] = []
 
 
 def holds(title: str, concern: Concern = "any") -> Callable[[Judge], Judge]:
-    """Put a judge into the contract under this title."""
+    """Register a function as a property with this title."""
 
     def register(judge: Judge) -> Judge:
         CONTRACT.append(Property(title, judge, concern))
@@ -59,7 +59,7 @@ def holds(title: str, concern: Concern = "any") -> Callable[[Judge], Judge]:
 
 
 def holds_for_each_graph(title: str) -> Callable[[GraphJudge], GraphJudge]:
-    """Put a judge of single graphs into the contract; it sees every graph of every case."""
+    """Register a function that judges single graphs; it is applied to every graph of every case."""
 
     def register(judge: GraphJudge) -> GraphJudge:
         def over_all(subject: Subject) -> str | None:
@@ -76,7 +76,7 @@ def holds_for_each_graph(title: str) -> Callable[[GraphJudge], GraphJudge]:
 
 
 def looked_at(subject: Subject) -> Iterator[tuple[Case, int, Data]]:
-    """Every well-formed graph that was made; malformed ones have a property of their own."""
+    """All well-formed graphs that were generated; malformed ones are reported by a property of their own."""
     from bench.checking.graph_properties import malformed
 
     some = False
@@ -86,7 +86,7 @@ def looked_at(subject: Subject) -> Iterator[tuple[Case, int, Data]]:
                 some = True
                 yield case, place, graph
     if not some:
-        raise DoesNotApplyError("it made no graph that could be looked at")
+        raise DoesNotApplyError("it generated no well-formed graph")
 
 
 def judge(subject: Subject, item: Property) -> Finding:
@@ -99,7 +99,7 @@ def judge(subject: Subject, item: Property) -> Finding:
 
 
 def verdict(title: str, judge: Callable[[], str | None]) -> Finding:
-    """What a judge says, as a row of the report."""
+    """The result of a property's function as a row of the report."""
     try:
         return Finding(title, "holds", judge() or "")
     except BrokenError as error:
@@ -108,11 +108,11 @@ def verdict(title: str, judge: Callable[[], str | None]) -> Finding:
         return Finding(title, "does not apply", str(error))
     except UserError:
         raise
-    except Exception as error:  # somebody else's code: whatever it raises is a finding, not our failure
+    except Exception as error:  # third-party code: whatever it raises is a finding, not a failure of ours
         return Finding(title, "broken", one_line(error))
 
 
 def one_line(error: Exception) -> str:
-    """An error in a row of the report."""
+    """An error as one row of the report."""
     text = " ".join(str(error).split())[:300]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

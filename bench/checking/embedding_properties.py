@@ -1,4 +1,4 @@
-"""What must be true of an augmenter that mixes between the readout and the head."""
+"""Properties of augmenters that mix between the readout and the head."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.checking.subject import Subject
 
 
 def mixed_in(subject: Subject) -> Iterator[tuple[Case, Tensor, Tensor, Tensor]]:
-    """Every case with the embeddings given and what came back."""
+    """Every case with the input embeddings and the output."""
     some = False
     for case, outcome in subject.outcomes():
         if outcome.mixed is not None:

@@ -1,4 +1,4 @@
-"""What must be true of every graph that an augmenter makes."""
+"""Properties of all graphs that an augmenter generates."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from bench.checking.contract import BrokenError, DoesNotApplyError, holds, holds
 from bench.checking.subject import Subject
 from bench.learning.steps import bare_graphs
 
-TOLERANCE = 1e-4  # of a label's mass
+TOLERANCE = 1e-4  # for the sum of a label
 
 
 def malformed(graph: Any, case: Case, subject: Subject) -> str | None:
-    """Why this is not a graph that could be trained on; the other properties may rely on it."""
+    """Why a graph cannot be trained on, if it cannot; the other properties rely on well-formed graphs."""
     if not isinstance(graph, Data):
         return f"it is a {type(graph).__name__}, not a PyG Data"
     edges, y, x, weight = (graph.get(name) for name in ("edge_index", "y", "x", "edge_weight"))
@@ -32,7 +32,7 @@ def malformed(graph: Any, case: Case, subject: Subject) -> str | None:
         return f"it has {graph.num_nodes} nodes; a graph keeps one at least"
     if weight is not None and (not isinstance(weight, Tensor) or weight.shape != (edges.shape[1],)):
         return f"edge_weight is {_kind(weight)}, not one number for each of {edges.shape[1]} edges"
-    carried = subject.instance.features == "carry"  # else the harness makes the features anew
+    carried = subject.instance.features == "carry"  # otherwise the harness recomputes the features
     if (carried or x is not None) and (not isinstance(x, Tensor) or x.dim() != 2 or not x.is_floating_point()):
         return f"x is {_kind(x)}, not numbers of shape [nodes, features]"
     width = case.graphs[0].num_node_features
@@ -51,7 +51,7 @@ def _kind(value: Any) -> str:
 
 @holds("says when and how it works")
 def declares_itself(subject: Subject) -> str | None:
-    """`when` decides who calls it: a GraphAugmenter that says `batch` would never be called at all."""
+    """`when` decides how an augmenter is called: a GraphAugmenter with `batch` would never be called."""
     augmenter = subject.instance
     allowed = {
         "when": ("offline", "epoch") if isinstance(augmenter, GraphAugmenter) else ("batch",),
@@ -71,7 +71,7 @@ def makes_graphs(subject: Subject) -> str | None:
     most = 0
     for case, outcome in subject.outcomes():
         if not outcome.made:
-            raise BrokenError(f"{case.name}: no graph was made of {len(case.graphs)}")
+            raise BrokenError(f"{case.name}: no graph was generated from {len(case.graphs)}")
         for place, graph in enumerate(outcome.made):
             wrong = malformed(graph, case, subject)
             if wrong:
@@ -143,8 +143,11 @@ def graphs_stay_apart(subject: Subject) -> str | None:
 
 @holds_for_each_graph("dropped nodes leave x")
 def dropped_nodes_leave(graph: Data, case: Case, subject: Subject) -> str | None:
-    """As many rows as nodes. And where every node was joined to every other, one that lost all its edges while the
-    rest are still all joined was dropped: its row would go on counting in the readout."""
+    """There are as many rows as nodes, and dropped nodes are removed.
+
+    If all nodes were connected to each other, and one has lost all its edges while the rest are still fully connected,
+    then it was dropped but still has a row, which the readout would count.
+    """
     n = int(graph.num_nodes or 0)
     if graph.x is not None and len(graph.x) != n:
         return f"x has {len(graph.x)} rows for {n} nodes"
@@ -172,7 +175,7 @@ def labels_are_distributions(graph: Data, case: Case, subject: Subject) -> str |
 
 @holds("labels are kept", "graphs")
 def labels_are_kept(subject: Subject) -> str | None:
-    """Only where the augmenter says so: graph by graph when each stands for an original, else as one of theirs."""
+    """If the augmenter claims it: graph by graph if each replaces an original, else as any of the originals."""
     if subject.instance.labels != "kept":
         raise DoesNotApplyError("it mixes labels")
     for case, place, graph in looked_at(subject):

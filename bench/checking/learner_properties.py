@@ -1,4 +1,4 @@
-"""What must be true of a learner."""
+"""Properties of learners."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TOLERANCE = 1e-4
 
 @dataclass(frozen=True)
 class Trained:
-    """What one training on a case gave, and what else it did."""
+    """The result of training on a case, and its side effects."""
 
     rows: Tensor
     fitted: Fitted | None = None
@@ -44,7 +44,7 @@ class Trained:
 
 @dataclass
 class LearnerSubject:
-    """One learner with its settings, made anew for each training. A network is a small GCN, trained for two epochs."""
+    """One learner with its settings, created anew for each training. Networks are small GCNs trained for two epochs."""
 
     choice: Choice
     _seen: dict[str, Trained] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class LearnerSubject:
         return self._seen[case.name]
 
     def train(self, case: Case, augmenter: Augmenter | None = None) -> Trained:
-        """Train on a case and ask about the same graphs, without their labels."""
+        """Train on a case and predict the same graphs without their labels."""
         problem = self.problem(case, augmenter or AUGMENTERS.create("none"))
         asked = [unlabeled(graph) for graph in case.graphs]
         fitted, rows, error = None, torch.empty(0), None
@@ -101,7 +101,7 @@ class LearnerSubject:
                 rows = fitted.predictor.probabilities(asked)
             except UserError:
                 raise
-            except Exception as raised:  # somebody else's code: whatever it raises is a finding
+            except Exception as raised:  # third-party code: whatever it raises is a finding
                 error = one_line(raised)
         touched = first_difference(case.graphs, problem.graphs)
         touched = touched or first_difference([unlabeled(graph) for graph in case.graphs], asked)
@@ -116,7 +116,7 @@ def bears(case: Case, subject: LearnerSubject) -> str | None:
 
 
 def trained_cases(subject: LearnerSubject) -> list[tuple[Case, Trained]]:
-    """Every case that it works on; the others have a row of their own in the report."""
+    """Every case that it runs on; failures have a row of their own in the report."""
     found = [(case, subject.seen(case)) for case in graph_cases() if subject.seen(case).error is None]
     if not found:
         raise DoesNotApplyError("it ran on no case")
@@ -132,7 +132,7 @@ def gives_distributions(subject: LearnerSubject) -> str | None:
 
 
 def repeats_itself(subject: LearnerSubject) -> str | None:
-    """Whatever was trained before, and wherever the global generators stand."""
+    """Results do not depend on earlier trainings or on the global generators."""
     for case, first in trained_cases(subject):
         if case.name in REPEATED:
             with shifted_globals():
@@ -167,7 +167,7 @@ def uses_no_global_generator(subject: LearnerSubject) -> str | None:
     for case in graph_cases():
         leaked = subject.seen(case).leaked
         if leaked:
-            raise BrokenError(f"{case.name}: {leaked} moved; draw from the problem's seeds alone")
+            raise BrokenError(f"{case.name}: {leaked} moved; draw only from the problem's seeds")
     return None
 
 
@@ -176,13 +176,13 @@ def says_what_it_takes(subject: LearnerSubject) -> str | None:
     for word, cls in PROBES.items():
         reason = subject.refuses(cls)
         if not (reason is None or (isinstance(reason, str) and reason.strip())):
-            raise BrokenError(f"refuses answers {reason!r} for augmenters that work {word}, not None or a reason")
+            raise BrokenError(f"refuses returns {reason!r} for augmenters that work {word}; return None or a reason")
         taken += [word] if reason is None else []
     return f"takes augmenters that work {', '.join(taken)}" if taken else "takes no augmenter"
 
 
 def uses_what_it_takes(subject: LearnerSubject) -> str | None:
-    """A learner that takes an augmenter and never calls it would show the baseline under the augmenter's name."""
+    """A learner that accepts an augmenter but never calls it would report the baseline under the augmenter's name."""
     for word, cls in PROBES.items():
         if subject.refuses(cls) is None:
             augmenter = cls()
@@ -200,7 +200,7 @@ def takes_soft_labels(subject: LearnerSubject) -> str | None:
         raise DoesNotApplyError(f"it refuses them: {reason}")
     trained = subject.train(graph_cases()[0], SoftLabels())
     if trained.error:
-        raise BrokenError(f"it does not refuse an augmenter with mixed labels, and then: {trained.error}")
+        raise BrokenError(f"it does not refuse an augmenter with mixed labels, and then fails: {trained.error}")
     return None
 
 
@@ -217,7 +217,7 @@ PROMISES: dict[str, Callable[[LearnerSubject], str | None]] = {
 
 
 def learner_findings(choice: Choice) -> list[Finding]:
-    """Hold one learner to all that learners promise."""
+    """Check one learner against the contract of learners."""
     subject = LearnerSubject(choice)
     subject.make()
     borne = [verdict(f"works on: {case.name}", partial(bears, case, subject)) for case in graph_cases()]

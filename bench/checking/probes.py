@@ -1,4 +1,4 @@
-"""Augmenters that only note that they were called, one for each time at which an augmenter may work."""
+"""Augmenters that only record that they were called, one for each value of `when`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Offline(Probe, GraphAugmenter):
 
 
 class SoftLabels(Offline):
-    """Each graph once more, with three quarters of its label and a quarter of the next graph's."""
+    """Each graph again, with three quarters of its own label and a quarter of the next graph's."""
 
     mode: ClassVar[Literal["replace", "append"]] = "append"
     labels: ClassVar[Literal["kept", "mixed"]] = "mixed"

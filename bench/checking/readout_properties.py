@@ -1,4 +1,4 @@
-"""What must be true of a readout."""
+"""Properties of readouts."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from models import READOUTS
 from models.readouts import Pooled, Readout
 
 WIDTH, OTHER_WIDTHS = 6, (1, 17)
-TOLERANCE = {"rtol": 1e-4, "atol": 1e-5}  # single precision, sums in another order
+TOLERANCE = {"rtol": 1e-4, "atol": 1e-5}  # single precision, different order of summation
 
 
 @dataclass(frozen=True)
 class ReadoutSubject:
-    """One readout with its settings; weights are the same each time it is made."""
+    """One readout with its settings; its weights are the same each time it is created."""
 
     choice: Choice
 
     def make(self, width: int = WIDTH) -> Readout:
-        """A fresh one in evaluation mode."""
+        """A new instance in evaluation mode."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             try:
                 readout: Readout = READOUTS.create(self.choice, in_channels=width)
             except TypeError as error:
                 raise UserError(
-                    f"{self.choice.name} cannot be made: {error}; its constructor takes in_channels, and settings that "
-                    "have a default"
+                    f"{self.choice.name} cannot be made: {error}; its constructor must take in_channels "
+                    "and settings with defaults"
                 ) from error
         return readout.eval()
 
     def pooled(self, graphs: Sequence[Data], width: int = WIDTH, training: bool = False) -> tuple[Pooled, Tensor]:
-        """What it makes of graphs whose features stand for node embeddings, and these embeddings."""
+        """Its output for graphs whose features stand for node embeddings, and these embeddings."""
         batch = Batch.from_data_list(bare_graphs(graphs))
         x, readout = batch.x.requires_grad_(), self.make(width).train(training)
         with torch.random.fork_rng(devices=[]):
@@ -55,13 +55,13 @@ class ReadoutSubject:
         return pooled, x
 
     def seen(self) -> Iterator[tuple[Case, list[Data], Pooled]]:
-        """Every case that it works on, with what it made of it."""
+        """Every case that it runs on, with its output."""
         some = False
         for case in graph_cases():
             graphs = embedded(case)
             try:
                 pooled = self.pooled(graphs)[0]
-            except Exception:  # which has a row of its own in the report
+            except Exception:  # reported in a row of its own
                 continue
             some = True
             yield case, graphs, pooled
@@ -70,7 +70,7 @@ class ReadoutSubject:
 
 
 def embedded(case: Case, width: int = WIDTH) -> list[Data]:
-    """The graphs of a case with random embeddings in place of features."""
+    """The graphs of a case with random embeddings instead of features."""
     stream = torch.Generator().manual_seed(len(case.graphs))
     graphs = [graph.clone() for graph in case.graphs]
     for graph in graphs:
@@ -79,7 +79,7 @@ def embedded(case: Case, width: int = WIDTH) -> list[Data]:
 
 
 def reordered(graph: Data) -> Data:
-    """The same graph with its nodes in another order."""
+    """The same graph with its nodes reordered."""
     nodes = int(graph.num_nodes or 0)
     order = torch.randperm(nodes, generator=torch.Generator().manual_seed(nodes))
     new = graph.clone()
@@ -121,7 +121,7 @@ def ignores_the_order_of_nodes(subject: ReadoutSubject) -> str | None:
 
 def keeps_graphs_apart(subject: ReadoutSubject) -> str | None:
     for case, graphs, pooled in subject.seen():
-        weighted = bare_graphs(graphs)  # with the ones that a batch of weighted and plain graphs gives the plain
+        weighted = bare_graphs(graphs)  # unweighted graphs get weights of 1, as in a mixed batch
         alone = torch.cat([subject.pooled([graph])[0].rows for graph in weighted])
         require_close(pooled.rows, alone, case)
     return None
@@ -170,7 +170,7 @@ def has_a_proper_loss(subject: ReadoutSubject) -> str | None:
 
 
 def repeats_itself(subject: ReadoutSubject) -> str | None:
-    """In evaluation mode, and without any global generator."""
+    """In evaluation mode, without using any global generator."""
     for case, graphs, pooled in subject.seen():
         require_close(pooled.rows, subject.pooled(graphs)[0].rows, case)
         readout, batch = subject.make(), Batch.from_data_list(bare_graphs(graphs))
@@ -206,7 +206,7 @@ PROMISES: dict[str, Callable[[ReadoutSubject], str | None]] = {
 
 
 def readout_findings(choice: Choice) -> list[Finding]:
-    """Hold one readout to all that readouts promise."""
+    """Check one readout against the contract of readouts."""
     subject = ReadoutSubject(choice)
     subject.make()
     borne = [verdict(f"works on: {case.name}", partial(bears, case, subject)) for case in graph_cases()]

@@ -1,4 +1,4 @@
-"""What must be true of an augmenter's behaviour: which graphs it bears, and that it leaves everything else alone."""
+"""Properties of an augmenter's behavior: which graphs it can process, and that it has no side effects."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ SEEDS = (1, 2, 3)
 
 
 def works_on(case: Case) -> Property:
-    """The property that an augmenter runs on a case at all."""
+    """The property that an augmenter runs on a case."""
     return Property(f"works on: {case.name}", partial(bears, case))
 
 
 def bears(case: Case, subject: Subject) -> str | None:
-    """No error; a fallback that it noted is worth a remark."""
+    """No error occurs; a recorded fallback is worth a remark."""
     outcome = subject.outcome(case)
     if outcome.error is not None:
         raise BrokenError(outcome.error)
@@ -37,7 +37,7 @@ def bears(case: Case, subject: Subject) -> str | None:
 
 @holds("works without the harness")
 def works_alone(subject: Subject) -> str | None:
-    """`augmenter(graphs, rng)` in somebody's own loop, with a classifier trained on the spot where it asks for one."""
+    """`augmenter(graphs, rng)` works outside the harness, with a classifier trained on request."""
     outcome = observe(subject.fresh(), cases()[0], standalone=True)
     if outcome.error is not None:
         raise BrokenError(outcome.error)
@@ -55,9 +55,9 @@ def input_untouched(subject: Subject) -> str | None:
 
 @holds("shares no memory with the input", "graphs")
 def no_aliases(subject: Subject) -> str | None:
-    """Not even where nothing was changed: whoever writes into a new graph must never reach an original."""
+    """Even unchanged graphs are copies: writing to a new graph must never affect an original."""
     if isinstance(subject.instance, StepAugmenter):
-        raise DoesNotApplyError("its graphs are gone when the step has ended")
+        raise DoesNotApplyError("its graphs exist only during the step")
     for case in cases():
         aliased = subject.outcome(case).aliased
         if aliased:
@@ -70,13 +70,13 @@ def own_randomness(subject: Subject) -> str | None:
     for case in cases():
         leaked = subject.outcome(case).leaked
         if leaked:
-            raise BrokenError(f"{case.name}: {leaked} moved; draw from the `rng` of draw alone")
+            raise BrokenError(f"{case.name}: {leaked} moved; draw only from the `rng` passed to draw")
     return None
 
 
 @holds("same seed, same result")
 def repeats_itself(subject: Subject) -> str | None:
-    """Whatever the instance has seen before, and wherever the global generators stand."""
+    """Results do not depend on earlier calls or on the global generators."""
     for case in (case for case in cases() if case.name in REPEATED):
         first = subject.outcome(case)
         if first.error is not None:
@@ -106,7 +106,7 @@ def unlike(first: Outcome, second: Outcome) -> str | None:
 
 @contextmanager
 def shifted_globals() -> Iterator[None]:
-    """The global generators somewhere else inside, and where they were afterwards."""
+    """Change the global generators inside the block; yields where they were afterwards."""
     kept = random.getstate(), np.random.get_state(), torch.get_rng_state()
     random.seed(20)
     np.random.seed(20)
@@ -121,11 +121,11 @@ def shifted_globals() -> Iterator[None]:
 
 @holds("the drawing is all in draw", "graphs")
 def apply_is_deterministic(subject: Subject) -> str | None:
-    """Applying one draw twice gives the same graphs."""
+    """Applying the same draw twice gives the same graphs."""
     augmenter = subject.fresh()
     case = cases()[0]
     if isinstance(augmenter, StepAugmenter):
-        raise DoesNotApplyError("its step may draw from a generator that `draw` has made")
+        raise DoesNotApplyError("its step may draw from a generator returned by `draw`")
     if subject.outcome(case).error is not None or not isinstance(augmenter, GraphAugmenter):
         raise DoesNotApplyError(f"it does not work on: {case.name}")
     graphs = [graph.clone() for graph in case.graphs]
@@ -149,12 +149,12 @@ def seed_matters(subject: Subject) -> str | None:
         return None
     if not first.drew:
         raise DoesNotApplyError("it draws nothing at random")
-    raise DoesNotApplyError(f"its draws make no difference at these settings ({len(SEEDS) + 1} seeds)")
+    raise DoesNotApplyError(f"its random draws have no effect at these settings ({len(SEEDS) + 1} seeds)")
 
 
 @holds("nothing changes at strength 0", "graphs")
 def identity_at_zero(subject: Subject) -> str | None:
-    """At the settings that the class names as its identity, or at p = 0."""
+    """At the settings that the class declares as its identity, or at p = 0."""
     settings = harmless_settings(subject)
     weakest = make(settings)
     for case in cases():
@@ -173,14 +173,14 @@ def identity_at_zero(subject: Subject) -> str | None:
 
 
 def harmless_settings(subject: Subject) -> Choice:
-    """The augmenter's own settings with those of its identity in their place."""
+    """The augmenter's own settings, with those of its identity substituted."""
     name = subject.choice.name
     declared = type(subject.instance).identity
     offered = AUGMENTERS.settings(name)
     if declared is None:
         strength = offered.get("p")
         if strength is None:
-            raise DoesNotApplyError("it has no setting p, and its class names no settings as its `identity`")
+            raise DoesNotApplyError("it has no setting p, and its class declares no `identity`")
         if strength.type is not float or (strength.bounds is not None and not strength.bounds.admits(0.0)):
             raise DoesNotApplyError("its p cannot be 0")
         declared = {"p": 0.0}

@@ -1,4 +1,4 @@
-"""An augmenter under test: every case is run once, and what was seen is kept for all properties to judge."""
+"""An augmenter under test: every case is run once, and the outcomes are kept for all properties."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ EMBEDDING_WIDTH = 8
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run of an augmenter on one case did."""
+    """The outcome of one run of an augmenter on one case."""
 
     made: list[Data] = field(default_factory=list)
-    mixed: tuple[Tensor, Tensor, Tensor] | None = None  # embeddings given, embeddings and targets returned
+    mixed: tuple[Tensor, Tensor, Tensor] | None = None  # input embeddings, output embeddings and targets
     notes: dict[str, float] = field(default_factory=dict)
     error: str | None = None
-    touched: str | None = None  # how the input was changed
-    leaked: str | None = None  # which global random state moved
-    aliased: str | None = None  # which part of what it made lies in memory of the input
-    drew: bool = False  # whether the augmenter's own stream moved
+    touched: str | None = None  # how the input was modified
+    leaked: str | None = None  # which global random state was changed
+    aliased: str | None = None  # which part of the output shares memory with the input
+    drew: bool = False  # whether the augmenter used its own random stream
 
 
 @dataclass
 class Subject:
-    """One augmenter with its settings. `instance` sees all cases in turn, as it would in a long session."""
+    """One augmenter with its settings. `instance` processes all cases in turn, as in a long session."""
 
     choice: Choice
     instance: Augmenter
@@ -57,7 +57,7 @@ class Subject:
         return isinstance(self.instance, GraphAugmenter | StepAugmenter)
 
     def fresh(self) -> Augmenter:
-        """Another instance that has seen nothing."""
+        """A new instance that has seen nothing."""
         return make(self.choice)
 
     def outcome(self, case: Case) -> Outcome:
@@ -66,7 +66,7 @@ class Subject:
         return self._outcomes[case.name]
 
     def outcomes(self) -> Iterator[tuple[Case, Outcome]]:
-        """Every case that ran, with what came of it; those that failed have a row of their own in the report."""
+        """The outcomes of all cases that ran; failures have a row of their own in the report."""
         for case in cases():
             outcome = self.outcome(case)
             if outcome.error is None:
@@ -74,7 +74,7 @@ class Subject:
 
 
 def make(choice: Choice) -> Augmenter:
-    """An instance, or one line about why there can be none."""
+    """An instance, or one line that explains why it cannot be created."""
     try:
         augmenter: Augmenter = AUGMENTERS.create(choice)
     except TypeError as error:
@@ -86,7 +86,7 @@ def make(choice: Choice) -> Augmenter:
 
 
 def observe(augmenter: Augmenter, case: Case, seed: int = 0, standalone: bool = False) -> Outcome:
-    """Run an augmenter on a copy of a case and watch what else it does."""
+    """Run an augmenter on a copy of a case and record side effects."""
     graphs = [graph.clone() for graph in case.graphs]
     rng = generator(seed_from("check", case.name, seed))
     before = rng.bit_generator.state
@@ -97,7 +97,7 @@ def observe(augmenter: Augmenter, case: Case, seed: int = 0, standalone: bool = 
             context = Context.standalone(graphs, rng) if standalone else context_of(case, seed)
             notes = context.notes
             result = act(augmenter, graphs, rng, context)
-        except Exception as error:  # somebody else's code: whatever it raises is a finding, not our failure
+        except Exception as error:  # third-party code: whatever it raises is a finding, not a failure of ours
             text = " ".join(str(error).split())[:300]
             result = Outcome(error=f"{type(error).__name__}: {text}" if text else type(error).__name__)
     return Outcome(
@@ -113,7 +113,7 @@ def observe(augmenter: Augmenter, case: Case, seed: int = 0, standalone: bool = 
 
 
 def act(augmenter: Augmenter, graphs: Sequence[Data], rng: np.random.Generator, context: Context) -> Outcome:
-    """What the engine would ask of it, once."""
+    """Call the augmenter once, as the engine would."""
     if isinstance(augmenter, GraphAugmenter):
         made = augmenter(graphs, rng, context)
         if not isinstance(made, list):
@@ -122,21 +122,21 @@ def act(augmenter: Augmenter, graphs: Sequence[Data], rng: np.random.Generator, 
     if isinstance(augmenter, StepAugmenter):
         return Outcome(take_step(augmenter, graphs, rng, context))
     if not isinstance(augmenter, EmbeddingAugmenter):
-        raise TypeError("it is neither a Graph-, an Embedding- nor a StepAugmenter; derive it from one of them")
+        raise TypeError("it is not a GraphAugmenter, EmbeddingAugmenter or StepAugmenter; derive it from one of them")
     stream = torch.Generator().manual_seed(len(graphs))
     given = torch.randn(len(graphs), EMBEDDING_WIDTH, generator=stream).requires_grad_()
     targets = torch.nn.functional.one_hot(torch.cat([g.y for g in graphs]), context.num_classes).float()
     kept, kept_targets = given.detach().clone(), targets.clone()
     mixed = augmenter.mix(given, targets, augmenter.draw(graphs, rng, context))
     if not (torch.equal(given.detach(), kept) and torch.equal(targets, kept_targets)):
-        raise ValueError("mix changed the embeddings or the targets it was given; return new tensors")
+        raise ValueError("mix modified its input embeddings or targets; return new tensors")
     if not (isinstance(mixed, tuple) and len(mixed) == 2 and all(isinstance(part, Tensor) for part in mixed)):
         raise TypeError("mix must return a pair of tensors: embeddings and targets")
     return Outcome(mixed=(given, *mixed))
 
 
 class WatchingView(ModelView):
-    """A view of a small model that keeps the graphs that a step has learned from."""
+    """A view of a small model that records the graphs that a step has learned from."""
 
     def __init__(self, graphs: Sequence[Data], num_classes: int) -> None:
         channels = graphs[0].num_node_features
@@ -150,7 +150,7 @@ class WatchingView(ModelView):
 
 
 def with_some_features(graph: Data, channels: int) -> Data:
-    """As it is, or with ones for features that the harness would make."""
+    """The features, or ones for features that the harness would compute."""
     if graph.x is not None:
         return graph
     new = graph.clone()
@@ -168,12 +168,12 @@ def take_step(
     if not all(torch.equal(old, new) for old, new in zip(before, view.model.parameters(), strict=True)):
         raise ValueError("step changed the weights of the model; only the optimizer may, after view.learn")
     if not view.learned:
-        raise ValueError("step learned nothing; call view.learn with the graphs to train on")
+        raise ValueError("step never called view.learn; call it with the graphs to train on")
     return view.learned
 
 
 def shared_memory(given: Sequence[Data], made: Sequence[Any]) -> str | None:
-    """Where a tensor that was made lies in memory of one that was given, so that a write would reach both."""
+    """Whether an output tensor shares memory with an input tensor, so that a write would affect both."""
     taken = [(extent(value), place) for place, graph in enumerate(given) for _, value in tensors(graph)]
     for place, graph in enumerate(made):
         for name, value in tensors(graph):
@@ -191,13 +191,13 @@ def tensors(graph: Any) -> list[tuple[str, Tensor]]:
 
 
 def extent(value: Tensor) -> tuple[int, int]:
-    """Where a tensor's memory begins and ends."""
+    """The memory range of a tensor."""
     storage = value.untyped_storage()
     return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
 
 
 def context_of(case: Case, seed: int) -> Context:
-    """The harness's side, with an answer of the case's own in place of a trained classifier."""
+    """The harness's side of the contract, with fixed predictions instead of a trained classifier."""
     return Context(
         case.num_classes, case.classify, lambda key: generator(seed_from("check", case.name, seed, "shared", key))
     )
@@ -205,7 +205,7 @@ def context_of(case: Case, seed: int) -> Context:
 
 @contextlib.contextmanager
 def watched_globals() -> Iterator[list[str]]:
-    """The names of the global random states that were moved inside, filled in on leaving."""
+    """The names of the global random states that were changed inside the block, filled in on exit."""
     leaks: list[str] = []
     before = random.getstate(), repr(np.random.get_state()), torch.get_rng_state()
     yield leaks

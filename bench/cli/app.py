@@ -1,4 +1,4 @@
-"""The command line. Nothing heavy is imported before a command runs, so that help and lists answer at once."""
+"""The command line. Nothing heavy is imported before a command runs, so that help and lists appear at once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _say_version(wanted: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say which version this is.")
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Compare graph augmenters when labels are scarce: paired, leak-free, resumable."""

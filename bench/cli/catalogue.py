@@ -1,4 +1,4 @@
-"""All that goes by a name on the command line, and what there is to say of each; nothing heavy is imported."""
+"""The catalogue behind `bench list`: every name that the command line accepts. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from bench.registry import Entry, Registry, Setting, show, unknown
 
 @dataclass(frozen=True)
 class Named:
-    """One name of one kind. The same name may stand for things of several kinds, as `quick` does."""
+    """One entry of the catalogue. A name has one entry per kind: `quick` is both a grid and a preset."""
 
     kind: str
     name: str
     summary: str
-    lines: Callable[[], list[str]]  # what `bench list NAME` adds; worked out only for the one that is asked for
-    origin: str = ""  # of a plug-in: built in, or whose
+    lines: Callable[[], list[str]]  # the extra lines of `bench list NAME`; computed only when requested
+    origin: str = ""  # of a plug-in: "built in", or the package that provides it
 
     @property
     def head(self) -> str:
-        """What it is, in one line."""
+        """A one-line description."""
         kind = f"{self.kind}, {self.origin}" if self.origin else self.kind
         return f"({kind}): {self.summary}"
 
 
 def every_name() -> Iterator[Named]:
-    """Everything that `bench list` shows, kind by kind."""
+    """All entries that `bench list` shows, kind by kind."""
     from augmenters import AUGMENTERS
     from bench.datasets import DATASETS
     from bench.learning import LEARNERS
@@ -47,7 +47,7 @@ def every_name() -> Iterator[Named]:
 
 
 def named(name: str) -> list[Named]:
-    """Everything of that name; augmenters joined by a plus have one too."""
+    """The entries with this name, which may be a composition of augmenters."""
     from augmenters import AUGMENTERS
 
     known = list(every_name())
@@ -60,7 +60,7 @@ def named(name: str) -> list[Named]:
 
 
 def grid_names() -> tuple[str, ...]:
-    """Every grid that goes by a name."""
+    """The names of all grids."""
     return tuple(one.name for one in _grids())
 
 
@@ -135,10 +135,9 @@ def _grids() -> Iterator[Named]:
 
     summaries = {
         "quick": "every method once over on built-in data",
-        "augmenters": "every method but the controls on the paper's datasets, k = 10, gcn",
         "full": "all of the paper's cells",
         **{name: "the cells of the paper's " + ("figure" if name == "main_exp" else "table") for name in NAMES},
-        **dict.fromkeys(OWN_TABLES, "plain learners and networks beside the paper's best augmenter"),
+        **{name: f"the cells of the table {name}" for name in OWN_TABLES},
         LEARNERS_BY_K.name: "learners, plain networks and GDM Acc over the label rates",
         STUDY.stem: "readings of what the paper leaves open, one against the other",
     }
@@ -147,7 +146,7 @@ def _grids() -> Iterator[Named]:
 
 
 def _grid_lines(name: str) -> list[str]:
-    """How many cells and trials a grid has, and the values of each of its axes."""
+    """The number of cells and trials of a grid, and the values of each axis."""
     from bench.plan.grids import AXES, named_grid
 
     grid = named_grid(name)
@@ -172,7 +171,7 @@ def _tables() -> Iterator[Named]:
 
 
 def _table_lines(name: str) -> list[str]:
-    """The rows and columns that a table prints."""
+    """The rows and columns of a table."""
     from tables.own_specs import LEARNERS_BY_K, OWN_TABLES
     from tables.specs import FIGURE, TABLES
 

@@ -1,4 +1,4 @@
-"""The report of `bench check` on a terminal."""
+"""The report of `bench check` in the terminal."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ MARKS = {"holds": "[green]holds[/]", "broken": "[bold red]broken[/]", "does not 
 
 
 def verdict(report: Report) -> str:
-    """One line about one plug-in."""
+    """A one-line verdict on one plug-in."""
     counts = f"{report.count('holds')} hold, {report.count('does not apply')} do not apply"
     word = f"[bold red]{len(report.broken)} broken[/], " if report.broken else ""
     return f"[bold]{escape(report.name)}[/]: {word}{counts}"
 
 
 def print_report(report: Report, console: Console) -> None:
-    """A row for each property, then the verdict."""
+    """One row per property, then the verdict."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("property", no_wrap=True)
     table.add_column("result", no_wrap=True)
@@ -35,7 +35,7 @@ def print_report(report: Report, console: Console) -> None:
 
 
 def print_summary(reports: list[Report], console: Console) -> None:
-    """A line for each plug-in, and the whole report of those that broke something."""
+    """One line per plug-in, and the full report of each that failed a check."""
     for report in reports:
         if report.broken:
             print_report(report, console)

@@ -1,4 +1,4 @@
-"""Which tables a command line asks for: named ones, changed ones, one by rows and columns, or a grid file's own."""
+"""Which tables a command asks for: by name, with changes, by rows and columns, or from a grid file."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableChoice:
-    """What was written: names of tables or grid files, axes of one's own, and changes to either."""
+    """The user's choice: names of tables or grid files, custom rows and columns, and changes to either."""
 
     names: Sequence[str] = ()
     rows: str = ""
     columns: str = ""
     title: str = ""
     caption: str = ""
-    where: Mapping[str, str] = field(default_factory=dict)  # properties that place cells, not those a pick knows
+    where: Mapping[str, str] = field(default_factory=dict)  # properties of cells that a `Pick` does not handle
     settings: Sequence[str] = ()
     added: Sequence[str] = ()
     labels: Sequence[str] = ()
@@ -36,16 +36,16 @@ class TableChoice:
         return bool(self.rows or self.columns)
 
     def check(self) -> None:
-        """Refuse words that would change nothing."""
+        """Reject options that would have no effect."""
         if self.own and (self.names or self.settings or self.added):
-            raise UserError("--rows and --columns make a table of whatever is there; leave out names, --set and --add")
+            raise UserError("--rows and --columns make a table of all results; leave out names, --set and --add")
         if not self.own and self.where:
             name = next(iter(self.where))
-            raise UserError(f"--where {name}= chooses cells of a table of your own; add --rows and --columns")
+            raise UserError(f"--where {name}= selects cells of a custom table; add --rows and --columns")
         if not self.own and (self.title or self.caption):
-            raise UserError("--name and --caption are for a table of your own; add --rows and --columns")
+            raise UserError("--name and --caption are for custom tables; add --rows and --columns")
         if (self.settings or self.added) and not self.names:
-            raise UserError("--set and --add change a table by its name; add one, such as 10labelrate")
+            raise UserError("--set and --add change a named table; name one, such as 10labelrate")
 
     def filled_with(self, index: Index, request: Request) -> list[tuple[TableSpec, Request]]:
         """The tables, each with the cells that it may take from the ledger."""
@@ -102,7 +102,7 @@ class TableChoice:
 
 
 def _picking(request: Request, where: Mapping[str, str]) -> Request:
-    """The request with further properties asked for; what the user asked for himself counts more."""
+    """The request with further properties; those that the user asked for take precedence."""
     return replace(request, pick=replace(request.pick, where={**where, **request.pick.where}))
 
 

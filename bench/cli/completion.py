@@ -1,4 +1,4 @@
-"""What the shell offers behind an option: the names that `bench list` shows. Nothing heavy is imported for it."""
+"""Shell completion: the names that `bench list` shows. Imports nothing heavy."""
 
 from __future__ import annotations
 

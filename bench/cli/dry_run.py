@@ -1,4 +1,4 @@
-"""`bench run --dry-run`: what a run would do and how long it would take. It writes nothing to the workspace."""
+"""`bench run --dry-run`: what a run would do and how long it would take. Nothing is written to the workspace."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ from bench.results.workspace import Workspace
 
 
 def preview(request: RunRequest, probe: bool, console: Console | None = None) -> int:
-    """Print the plan: cells, trials, done, what cannot run and why, and predicted hours by dataset and method."""
+    """Print the plan: cells, trials, finished trials, what cannot run and why, and predicted hours by dataset and
+    method.
+    """
     console, start = console or output(), time.perf_counter()
     request.check()
     api.check_machine(request)
@@ -58,7 +60,7 @@ def preview(request: RunRequest, probe: bool, console: Console | None = None) ->
 
 
 def say_precision(plan: Plan, state: LedgerState, wanted: Precision, console: Console) -> None:
-    """How many label draws more the widths on record ask for, and the most that there can be."""
+    """How many more label draws the recorded widths call for, and the most that are allowed."""
     check_precision(plan)
     found = columns(plan.cells)
     jobs, unknown = expected_jobs(plan, state, wanted)
@@ -72,7 +74,7 @@ def say_precision(plan: Plan, state: LedgerState, wanted: Precision, console: Co
 
 
 def run_probes(cells: Iterable[Cell], forecast: Forecast, request: RunRequest, console: Console) -> None:
-    """Short trainings in a worker of this machine where the ledger has nothing to go by."""
+    """Short trainings in a local worker for methods without recorded trials."""
     settings = WorkerSettings(str(request.data_root), request.engine, request.device)
     kind = SerialPool if request.executor == "serial" else LocalPool
     start = time.perf_counter()
@@ -97,7 +99,7 @@ def run_probes(cells: Iterable[Cell], forecast: Forecast, request: RunRequest, c
 
 
 def hours_table(hours: Hours, plan: Plan) -> Table:
-    """Methods by dataset, with sums; in minutes where all of it takes less than an hour."""
+    """Methods by dataset, with totals; in minutes if the total is less than an hour."""
     unit, times = ("hours", 1) if hours.total >= 1 else ("minutes", 60)
     methods = list(dict.fromkeys(method for method, _ in hours.by_place))
     datasets = [d for d in dict.fromkeys(cell.dataset for cell in plan.cells) if any(d == x for _, x in hours.by_place)]
@@ -120,7 +122,7 @@ def _shown(amount: float | None) -> str:
 
 
 def say_total(hours: Hours, request: RunRequest, console: Console) -> None:
-    """The sum as time on the clock, and what it leaves out."""
+    """The total as wall-clock time, and what it does not include."""
     if hours.by_place:
         where = "one worker" if request.scheduler else f"--jobs {request.processes}"
         workers = 1 if request.scheduler else request.processes

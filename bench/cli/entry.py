@@ -1,6 +1,6 @@
-"""What the command `bench` does first and last: it looks whose packages Python finds, and ends in order.
+"""Entry point of the command `bench`: checks whose packages Python finds, and shuts down cleanly.
 
-Only what needs none of those packages is imported here; the commands come after the look.
+Only what needs none of those packages is imported here; the commands are imported after the check.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from rich.logging import RichHandler
 
 from bench.registry import UserError
 
-PACKAGES = ("augmenters", "models", "tables")  # and `bench`, which has been imported by now
+PACKAGES = ("augmenters", "models", "tables")  # besides `bench`, which has already been imported
 
 
 def main() -> None:
-    """Entry point: a mistake of the user is one line and exit code 2, never a traceback."""
+    """Entry point: a user's mistake is one line and exit code 2, never a traceback."""
     errors = Console(stderr=True)
     logging.basicConfig(
         level=logging.WARNING,
@@ -45,18 +45,18 @@ def main() -> None:
     except KeyboardInterrupt:
         errors.print("stopped", highlight=False)
         sys.exit(130)
-    except BrokenPipeError:  # the reader of a pipe (head, less) has gone
+    except BrokenPipeError:  # the reader of a pipe (head, less) has exited
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     finally:
-        gc.freeze()  # Python would look for cycles in all that MLflow imported before it ends, for most of a second
+        gc.freeze()  # otherwise Python spends most of a second looking for cycles in everything that MLflow imported
 
 
 @contextmanager
 def _ending_in_order() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the program as an error does, so that it takes its temporary files and servers along.
+    """Let SIGTERM and SIGHUP end the program as an error does, removing temporary files and stopping servers.
 
-    A second one ends it at once. One that is ignored, as under nohup, stays ignored.
+    A second signal ends it at once. A signal that is ignored, as under nohup, stays ignored.
     """
 
     def end(number: int, _: FrameType | None) -> None:
@@ -77,15 +77,15 @@ def _ending_in_order() -> Iterator[None]:
 
 
 def refuse_other_packages() -> None:
-    """The names of our packages are common ones (PyTables is `tables` too): of two, Python takes the first it finds.
+    """Detect packages that shadow ours: the names are common (PyTables is also `tables`), and Python takes the first.
 
-    They are looked up, not imported: what a foreign package does when it is imported is its own affair.
+    They are located, not imported, because importing a foreign package may have side effects.
     """
     home = Path(__file__).resolve().parents[2]
     for name in PACKAGES:
         try:
             found = importlib.util.find_spec(name)
-        except (ImportError, ValueError):  # it stands half imported, or as something else, in sys.modules
+        except (ImportError, ValueError):  # half imported, or replaced by something else, in sys.modules
             found = None
         places = [] if found is None else [*(found.submodule_search_locations or ()), *filter(None, [found.origin])]
         if home / name in (Path(place).resolve() for place in places):
@@ -93,8 +93,8 @@ def refuse_other_packages() -> None:
         where = f"the one in {places[0]}" if places else "not installed"
         known = ", perhaps PyTables," if name == "tables" and places else ""
         raise UserError(
-            f"the package `{name}` that Python finds is {where}{known} not augbench's in {home}; "
-            "rename yours, start from another folder, or install augbench in an environment of its own"
+            f"the package `{name}` that Python imports is {where}{known} not augbench's in {home}; "
+            "rename it, start from another folder, or install augbench in an environment of its own"
         )
 
 

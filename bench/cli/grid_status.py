@@ -1,4 +1,4 @@
-"""`bench status --grid`: what a ledger lacks of a whole grid, whatever was planned of it."""
+"""`bench status --grid`: what a ledger lacks of a whole grid, whether or not it was planned."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from bench.results.ledger import LedgerState
 from tables.specs import Coordinate
 
 _PARTS = ("augmenter", "backbone", "readout", "learner")
-Place = tuple[Coordinate, str]  # a cell as a grid names it, and the preset that it is trained with
+Place = tuple[Coordinate, str]  # a cell as a grid names it, and its training preset
 
 
 @dataclass(frozen=True)
 class Holding:
-    """What a ledger holds of one cell: finished trials, and whether other versions measured them."""
+    """What a ledger has of one cell: finished trials, and whether other versions produced them."""
 
     done: int
     stale: bool
@@ -36,14 +36,14 @@ class Holding:
 
 @dataclass(frozen=True)
 class GridShare:
-    """A grid, and how far each of its cells is."""
+    """A grid and the progress of each of its cells."""
 
     grid: Grid
     held: Mapping[Coordinate, Holding]
 
     @property
     def trials(self) -> int:
-        """What a complete cell has."""
+        """The number of trials of a complete cell."""
         return self.grid.folds * self.grid.repeats
 
     @property
@@ -58,7 +58,7 @@ class GridShare:
 
 
 def print_grid_status(state: LedgerState, grid: Grid, data: Path, console: Console) -> None:
-    """How many cells of the grid are complete, and which are not, by dataset."""
+    """Print how many cells of the grid are complete and, by dataset, which are not."""
     known = _held(state, data)
     share = share_of(grid, known, data)
     lines = [share.words, *(f"  {line}" for line in missing_lines(share))]
@@ -76,7 +76,7 @@ def print_grid_status(state: LedgerState, grid: Grid, data: Path, console: Conso
 
 
 def wrapped_line(line: str, width: int) -> list[str]:
-    """The line in as many as it needs; names and settings stay in one piece."""
+    """The line, wrapped; names and settings are not broken."""
     indent = " " * (len(line) - len(line.lstrip()) + 4)
     return textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
@@ -88,7 +88,7 @@ def _is_plain(preset: str) -> bool:
 
 
 def _held(state: LedgerState, data: Path) -> dict[Place, list[tuple[Cell, Holding]]]:
-    """The cells on record as a grid names them; tuned ones stand for themselves and fill no grid."""
+    """The recorded cells as a grid names them; tuned cells are separate and fill no grid."""
     here, found = Here(data), dict[Place, list[tuple[Cell, Holding]]]()
     for key, cell in state.cells.items():
         done = len(state.done(key))
@@ -100,7 +100,7 @@ def _held(state: LedgerState, data: Path) -> dict[Place, list[tuple[Cell, Holdin
 
 
 def share_of(grid: Grid, known: Mapping[Place, Sequence[tuple[Cell, Holding]]], data: Path) -> GridShare:
-    """For each cell of the grid the best that is on record; nothing where there is none."""
+    """The best recorded result for each cell of the grid; nothing for cells without one."""
     resolver, held = Resolver(), {}
     for at in grid.cells:
         training, features = grid.settled(at)
@@ -116,13 +116,13 @@ def share_of(grid: Grid, known: Mapping[Place, Sequence[tuple[Cell, Holding]]], 
 def _usual_features(dataset: str, preset: str, data: Path) -> set[str]:
     try:
         known = cheap_info(dataset, data).has_features
-    except UserError:  # an address of somebody else's machine, say
+    except UserError:  # a path from another machine, for example
         known = None
     return {None: {"native", featureless(preset)}, True: {"native"}, False: {featureless(preset)}}[known]
 
 
 def _canonical(at: Coordinate, resolver: Resolver) -> Coordinate:
-    """The labels that a cell of the ledger has: settings in their order, those at their defaults as they are."""
+    """The labels of a cell in the ledger: settings in canonical order, defaults left out."""
     labels: dict[str, Any] = {
         part: resolver.resolve(REGISTRIES[part], spec).choice.label
         for part in _PARTS
@@ -132,7 +132,7 @@ def _canonical(at: Coordinate, resolver: Resolver) -> Coordinate:
 
 
 def missing_lines(share: GridShare) -> list[str]:
-    """The incomplete cells by dataset; those that differ in nothing but k share a line."""
+    """The incomplete cells by dataset; cells that differ only in k share a line."""
     size: dict[str, int] = {}
     for place in share.held:
         size[place.dataset] = size.get(place.dataset, 0) + 1
@@ -163,6 +163,6 @@ def _by_method(places: Iterable[Coordinate]) -> list[str]:
 
 
 def _model(place: Coordinate) -> str:
-    """What is trained, and what else the grid varies of it."""
+    """The model that is trained, and what else the grid varies about it."""
     model = f"{place.backbone} {place.readout}" if place.backbone else place.learner
     return " ".join([model, *map("=".join, place.where)])

@@ -1,4 +1,4 @@
-"""`bench inspect` on a terminal: the table, what a reader must know beside it, and where the files are."""
+"""The report of `bench inspect` in the terminal: the table, the caveats, and the paths of the files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.inspecting.summary import remarks, rows
 
 
 def inspect_and_report(request: InspectRequest, console: Console | None = None) -> api.InspectOutcome:
-    """Look, and show what was seen."""
+    """Inspect, then print the report."""
     console = console or Console()
     with console.status("looking") as status:
         outcome = api.inspect(request, status.update)
@@ -24,7 +24,7 @@ def inspect_and_report(request: InspectRequest, console: Console | None = None) 
 
 
 def table(seen: Inspection) -> Table:
-    """A column for each method."""
+    """One column per method."""
     drawn = Table(box=None, pad_edge=False, header_style="bold")
     drawn.add_column("", no_wrap=True)
     for column in seen.columns:

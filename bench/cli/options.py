@@ -1,4 +1,4 @@
-"""Options that several commands share, said once."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -10,24 +10,30 @@ import typer
 from bench.cli import completion
 
 WorkspaceOption = Annotated[
-    Path, typer.Option("--workspace", "-w", help="Folder of the ledger, the MLflow store and the tables.")
+    Path, typer.Option("--workspace", "-w", help="Folder that holds the ledger, the MLflow store and the tables.")
 ]
 DataOption = Annotated[
-    Path | None, typer.Option("--data", help="Data root. Default: $BENCH_DATA, else your cache folder.")
+    Path | None, typer.Option("--data", help="Data root. Default: $BENCH_DATA or your cache folder.")
 ]
 TrackingOption = Annotated[
-    str | None, typer.Option("--tracking-uri", help="An MLflow server or store. Default: SQLite in the workspace.")
+    str | None, typer.Option("--tracking-uri", help="MLflow server or store. Default: SQLite in the workspace.")
 ]
 GridOption = Annotated[
     str | None,
     typer.Option(
-        "--grid", "-g", help="quick, augmenters, full, a table's name, or a TOML file.", autocompletion=completion.grids
+        "--grid",
+        "-g",
+        help="quick, augmenters, full, the name of a table, or a TOML file.",
+        autocompletion=completion.grids,
     ),
 ]
 DatasetOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--dataset", "-d", help="Datasets: PROTEINS,mine; may be repeated.", autocompletion=completion.datasets
+        "--dataset",
+        "-d",
+        help="Datasets, comma-separated: PROTEINS,mine. Repeatable.",
+        autocompletion=completion.datasets,
     ),
 ]
 AugmenterOption = Annotated[
@@ -35,7 +41,7 @@ AugmenterOption = Annotated[
     typer.Option(
         "--augmenter",
         "-a",
-        help="name[:key=value,...], several with commas; may be repeated.",
+        help="Augmenters as name[:key=value,...], comma-separated. Repeatable.",
         autocompletion=completion.augmenters,
     ),
 ]
@@ -43,22 +49,23 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
-        help="A setting of any part: training.lr=0.001, backbone.layers=2, augmenter.p=0.1|0.4 for several values.",
+        help="Set part.setting=value: training.lr=0.001, backbone.layers=2; several values: augmenter.p=0.1|0.4.",
     ),
 ]
 AddOption = Annotated[
-    list[str] | None, typer.Option("--add", help="A method (or learner) beside those of the grid; may be repeated.")
+    list[str] | None, typer.Option("--add", help="Add a method or learner to those of the grid. Repeatable.")
 ]
 LabelOption = Annotated[
-    list[str] | None, typer.Option("--label", help="What something is called in tables: hidenodes=Hide.")
+    list[str] | None, typer.Option("--label", help="Display name in tables: hidenodes=Hide. Repeatable.")
 ]
-LabelsOption = Annotated[list[str] | None, typer.Option("-k", help="Labelled graphs per class: 2,5,10.")]
+LabelsOption = Annotated[list[str] | None, typer.Option("-k", help="Labeled graphs per class: 2,5,10.")]
 BackboneOption = Annotated[
-    list[str] | None, typer.Option("--backbone", "-b", help="gcn, gat, gin, sage.", autocompletion=completion.backbones)
+    list[str] | None,
+    typer.Option("--backbone", "-b", help="Backbones: gcn, gat, gin, sage.", autocompletion=completion.backbones),
 ]
 ReadoutOption = Annotated[
     list[str] | None,
-    typer.Option("--readout", "-r", help="mean, add, max, diffpool, ...", autocompletion=completion.readouts),
+    typer.Option("--readout", "-r", help="Readouts: mean, add, max, diffpool, ...", autocompletion=completion.readouts),
 ]
 LearnerOption = Annotated[
     list[str] | None,
@@ -66,28 +73,33 @@ LearnerOption = Annotated[
         "--learner",
         "--model",
         "-m",
-        help="gnn, wl, statistics, ...; may be repeated, or wl,size.",
+        help="Learners, comma-separated: gnn, wl, statistics, ... Repeatable.",
         autocompletion=completion.learners,
     ),
 ]
-FoldsOption = Annotated[int | None, typer.Option("--folds", help="The first N of the ten folds.")]
+FoldsOption = Annotated[int | None, typer.Option("--folds", help="Run only the first N folds.")]
 PresetOption = Annotated[
     str | None,
     typer.Option(
-        "--preset", help="paper (ReLU on the logits), standard (linear logits), quick. Default: paper for its grids."
+        "--preset",
+        help="paper (ReLU on the logits), standard (linear logits) or quick. Default: paper for the paper's grids.",
     ),
 ]
-EpochsOption = Annotated[int | None, typer.Option("--epochs", help="Optimiser steps, instead of the preset's.")]
-FeaturesOption = Annotated[str | None, typer.Option("--features", help="native, constant, degree-onehot, degree.")]
+EpochsOption = Annotated[int | None, typer.Option("--epochs", help="Optimizer steps, overriding the preset.")]
+FeaturesOption = Annotated[
+    str | None, typer.Option("--features", help="Node features: native, constant, degree-onehot or degree.")
+]
 SplitsOption = Annotated[
     str | None,
-    typer.Option("--splits", help="Split family, stratified for our own ten folds, holdout, or a splitter's name."),
+    typer.Option(
+        "--splits", help="Split family, stratified (ten folds made here), holdout, or the name of a splitter."
+    ),
 ]
 MetricOption = Annotated[
     str | None,
     typer.Option(
         "--metric",
-        help="What results are judged by: accuracy, roc_auc, average_precision, ... Default: the dataset's.",
+        help="Primary metric: accuracy, roc_auc, average_precision, ... Default: that of the dataset.",
         show_default=False,
     ),
 ]
@@ -96,7 +108,7 @@ MemoryOption = Annotated[
     str | None,
     typer.Option(
         "--memory",
-        help="What all workers may take together: 4GiB. Default: 80 % of what is free.",
+        help="Memory limit for all workers together, such as 4GiB. Default: 80 % of the free memory.",
         show_default=False,
     ),
 ]
@@ -104,14 +116,14 @@ ExecutorOption = Annotated[
     str,
     typer.Option(
         "--executor",
-        help="local: worker processes; dask: a cluster; slurm: jobs of one; serial: this process, for a debugger.",
+        help="local (worker processes), dask (a cluster), slurm (batch jobs) or serial (this process, for debugging).",
     ),
 ]
 ClusterOption = Annotated[
     list[str] | None,
     typer.Option(
         "--cluster",
-        help="With --executor slurm: partition=NAME,walltime=08:00:00,memory=2GB,processes=4, or any of sbatch's own.",
+        help="With --executor slurm: partition=NAME,walltime=08:00:00,memory=2GB,processes=4, or any sbatch option.",
         show_default=False,
     ),
 ]
@@ -123,12 +135,12 @@ TrialTimeoutOption = Annotated[
     float | None,
     typer.Option(
         "--trial-timeout",
-        help="Seconds after which a trial is ended and counts as failed. Default: no limit.",
+        help="Stop a trial after this many seconds and count it as failed. Default: no limit.",
         show_default=False,
     ),
 ]
-DeviceOption = Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1, mps.")]
-EngineOption = Annotated[str, typer.Option("--engine", help="fast, or reference (plain PyG).")]
+DeviceOption = Annotated[str, typer.Option("--device", help="Device: cpu, cuda, cuda:1 or mps.")]
+EngineOption = Annotated[str, typer.Option("--engine", help="Training engine: fast or reference (plain PyG).")]
 DEFAULT_WORKSPACE = Path("runs")
 
 
@@ -155,7 +167,7 @@ def axes(
     k: list[str] | None,
     models: tuple[list[str] | None, list[str] | None, list[str] | None],
 ) -> dict[str, list[Any]]:
-    """The axes of a grid from what was written; `models` are backbones, readouts and learners."""
+    """The axes of a grid from the options; `models` are backbones, readouts and learners."""
     backbone, readout, learner = models
     return {
         "datasets": specs(dataset or []),

@@ -1,4 +1,4 @@
-"""A plan on the terminal: its size, what cannot run, and what is not as the paper has it."""
+"""A plan in the terminal: its size, what cannot run, and deviations from the paper."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.results.ledger import LedgerState
 
 
 def say_what_will_run(plan: Plan, state: LedgerState, console: Console) -> None:
-    """The size of the plan, and what is not as the paper has it."""
+    """Print the size of the plan and its deviations from the paper."""
     done, unable = plan.done(state), len(plan.skipped)
     each = len(plan.trials)
     total = len(plan.cells) + unable
@@ -33,7 +33,7 @@ def say_what_will_run(plan: Plan, state: LedgerState, console: Console) -> None:
 
 
 def say_skipped(plan: Plan, console: Console) -> None:
-    """What of the grid cannot run here, by reason."""
+    """Print what part of the grid cannot run here, by reason."""
     for reason in dict.fromkeys(skipped.reason for skipped in plan.skipped):
         count = sum(skipped.reason == reason for skipped in plan.skipped)
         console.print(

@@ -1,4 +1,4 @@
-"""What a run shows: one live view on a terminal, plain lines elsewhere."""
+"""Progress of a run: a live view in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from bench.results.ledger import LedgerState
 from bench.results.records import TrialRecord
 from bench.results.summary import accuracies_of, mean_and_spread, ordered_trials
 
-PLAIN_LINE_EVERY = 10.0  # seconds between lines where there is no terminal
+PLAIN_LINE_EVERY = 10.0  # seconds between lines without a terminal
 
 
 def output() -> Console:
-    """Standard output: as wide as the terminal, or wide enough for tables where there is none."""
+    """Standard output, as wide as the terminal, or wide enough for tables if there is none."""
     console = Console()
     return console if console.is_terminal or "COLUMNS" in os.environ else Console(width=160)
 
 
 class RunProgress:
-    """Listens to a run: what it sets out to do, then how much of each dataset is done, and how the last trial ended."""
+    """A run listener: prints the plan, then the progress per dataset and the outcome of the last trial."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -63,7 +63,7 @@ def say_notice(notice: Notice, console: Console) -> None:
 
 
 def expected_trials(planned: Planned) -> dict[str, tuple[int, int]]:
-    """For each dataset: trials done already, and with those that will run."""
+    """For each dataset: the finished trials, and the total including those to run."""
     plan, wanted = planned.plan, set(planned.plan.trials)
     counts = dict.fromkeys((cell.dataset for cell in plan.cells), (0, 0))
     for cell in plan.cells:
@@ -77,10 +77,10 @@ def expected_trials(planned: Planned) -> dict[str, tuple[int, int]]:
 
 
 class TrialBars:
-    """Bars of a run: how much of each dataset is done, time left, and how the last trial's cell stands."""
+    """Progress bars of a run: per dataset, with the remaining time and the state of the last trial's cell."""
 
     def __init__(self, console: Console, expected: Mapping[str, tuple[int, int]]) -> None:
-        """`expected`: how many trials of each dataset are done already, and how many there are."""
+        """`expected`: for each dataset, the number of finished trials and the total."""
         self.console, self.failed = console, 0
         self.done = self._at_start = sum(done for done, _ in expected.values())
         self.total = sum(total for _, total in expected.values())
@@ -118,7 +118,7 @@ class TrialBars:
         self._live.stop()
 
     def finished(self, record: TrialRecord, cell: Cell, state: LedgerState) -> None:
-        """Account for one trial."""
+        """Count one finished trial."""
         self.done += 1
         self.failed += not record.done
         text = f"last: {cell.label}: {self._outcome(record, cell, state)}"
@@ -140,7 +140,7 @@ class TrialBars:
         return f"{100 * mean:.1f} % over {len(accuracies)} so far"
 
     def left(self) -> str:
-        """Time left by the pace of this run."""
+        """Estimated remaining time at the pace of this run."""
         run = self.done - self._at_start
         if not run:
             return "time left unknown"
@@ -149,7 +149,7 @@ class TrialBars:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words that fit a line."""
+    """A duration in a few words."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,4 +1,4 @@
-"""`bench run` on a terminal: what will run, how it goes, and how it ended."""
+"""`bench run` in the terminal: the plan, the progress and the outcome."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bench.cli.words import are, counted, have
 from bench.execution.request import RunRequest
 from bench.results.workspace import Workspace
 
-LISTED = 20  # failures shown at the end of a run; `bench status` has them all
-REASONS = 3  # why trials ran on another engine; `bench status` has them all
+LISTED = 20  # failures shown at the end of a run; `bench status` shows all
+REASONS = 3  # reasons shown for trials that ran on another engine; `bench status` shows all
 
 
 def run_and_report(request: RunRequest, console: Console | None = None) -> int:
-    """Run a request; the exit code says whether there were failed trials (1) or an interruption (130)."""
+    """Run a request; the exit code is 1 if trials failed and 130 after an interruption."""
     console = console or output()
     with RunProgress(console) as progress:
         outcome = api.run(request, [progress])
@@ -30,7 +30,7 @@ def run_and_report(request: RunRequest, console: Console | None = None) -> int:
 
 
 def conclude(outcome: api.RunOutcome, console: Console) -> int:
-    """The comparison and the problems, or how to go on."""
+    """Print the comparison and the problems, or how to resume."""
     if outcome.interrupted:
         console.print(
             f"stopped; {counted(outcome.ran, 'trial')} finished in this run {are(outcome.ran)} kept, "
@@ -55,7 +55,7 @@ def conclude(outcome: api.RunOutcome, console: Console) -> int:
 
 
 def say_engines(outcome: api.RunOutcome, console: Console) -> None:
-    """One line about trials of this plan that another engine ran than the one that was asked for."""
+    """Print one line about the trials of this plan that ran on another engine than requested."""
     wanted = set(outcome.plan.trials)
     records = [
         record
@@ -79,7 +79,7 @@ def say_engines(outcome: api.RunOutcome, console: Console) -> None:
 
 
 def say_where(workspace: Workspace, outcome: api.RunOutcome, console: Console) -> None:
-    """What the run cost beside training, and where its results are."""
+    """Print the time spent outside training and where the results are."""
     if outcome.training and not outcome.interrupted:
         overhead = sum(outcome.seconds.values())
         parts = ", ".join(f"{duty} {seconds:.1f} s" for duty, seconds in outcome.seconds.items())

@@ -1,4 +1,4 @@
-"""What a workspace holds, for the terminal: the state of each cell, and methods side by side."""
+"""The contents of a workspace in the terminal: the state of each cell, and methods side by side."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COUNTED = ("done", "failed", "stale", "missing")
 
 
 def comparison(plan: Plan, state: LedgerState) -> Group:
-    """Methods by dataset and label budget with their differences to plain training, and what can be concluded."""
+    """Methods by dataset and label budget with their differences to plain training, and the conclusion."""
     from tables.conclusion import conclude
     from tables.terminal import run_notes, run_table
 
@@ -49,7 +49,7 @@ def comparison(plan: Plan, state: LedgerState) -> Group:
 
 
 def method_namer(cells: Sequence[Cell]) -> Callable[[Cell], str]:
-    """Names of rows: the augmenter, and the model where the cells differ in it or it is no network."""
+    """Row names: the augmenter, plus the model if cells differ in it or it is not a network."""
 
     def model(cell: Cell) -> str:
         base = cell.tuned_from or {}
@@ -76,7 +76,7 @@ def method_namer(cells: Sequence[Cell]) -> Callable[[Cell], str]:
 
 
 def _tuned_words(how: str | None) -> str:
-    """How a cell was tuned, in a row's name; those that do not say are of a time when all were pooled."""
+    """How a cell was tuned, for the name of its row; records without this note date from when all tuning was pooled."""
     return "tuned" if how == "nested" else "tuned (pooled)"
 
 
@@ -93,7 +93,7 @@ def _caption(plan: Plan, state: LedgerState) -> str:
 
 
 def print_status(source: Path, data: Path, console: Console | None = None) -> None:
-    """One row per cell of a workspace, a ledger or an archive, the sums, and the failures with their reasons."""
+    """One row per cell of a workspace, ledger or archive, the totals, and the failures by reason."""
     state, console = LedgerState.of(records_at(source, curves=False)), console or output()
     planned, here = state.planned(), Here(data)
     sums = dict.fromkeys(COUNTED, 0)
@@ -137,7 +137,7 @@ def print_status(source: Path, data: Path, console: Console | None = None) -> No
 
 
 def grid_shares(state: LedgerState) -> list[Share]:
-    """How much of each whole grid the ledger has, whatever was planned of it."""
+    """How much of each whole grid the ledger has, whether or not it was planned."""
     from tables.completeness import shares
 
     planned = state.planned()
@@ -151,12 +151,12 @@ def grid_shares(state: LedgerState) -> list[Share]:
 
 
 def handed_over(records: Iterable[TrialRecord]) -> Counter[tuple[str, str]]:
-    """How many finished trials another engine ran than the one that was asked for: by that engine and the reason."""
+    """How many finished trials ran on another engine than requested, by that engine and the reason."""
     return Counter((record.engine or "another engine", record.handed_over) for record in records if record.handed_over)
 
 
 def print_engines(state: LedgerState, console: Console) -> None:
-    """Each reason why the fast engine did not run a trial, with how often."""
+    """Print each reason why trials did not run on the fast engine, and how often it occurred."""
     found = handed_over(record for trials in state.trials.values() for record in trials.values())
     for (engine, reason), count in found.most_common():
         text = f"{counted(count, 'trial')} ran on {engine}: {reason}"
@@ -164,9 +164,9 @@ def print_engines(state: LedgerState, console: Console) -> None:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    """A table of many rows; a table of rich's would take longer to draw than the ledger to read."""
+    """A table with many rows; a rich table would take longer to draw than the ledger to read."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    right = len(PARTS) + 3  # from here on the columns are numbers
+    right = len(PARTS) + 3  # columns from here on are numbers
     lines = []
     for number, row in enumerate(rows):
         cells = [
@@ -182,7 +182,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 def print_failures(state: LedgerState, console: Console) -> None:
-    """Each reason once, with how often it came up."""
+    """Print each reason once, and how often it occurred."""
     reasons: dict[str, int] = {}
     for key in state.cells:
         for record in state.failed(key).values():

@@ -1,4 +1,4 @@
-"""`bench tune` on a terminal: what will be searched, how it goes, and the studies at the end."""
+"""`bench tune` in the terminal: the search, its progress and the studies at the end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.tuning.summary import summarise
 
 
 def tune_and_report(request: TuneRequest, console: Console | None = None) -> int:
-    """Search; the exit code says whether a study has failed trials only (1) or it was interrupted (130)."""
+    """Search; the exit code is 1 if a study has only failed trials and 130 after an interruption."""
     console = console or output()
     with TuningProgress(console) as progress:
         outcome = api.tune(request, [progress])
@@ -25,7 +25,7 @@ def tune_and_report(request: TuneRequest, console: Console | None = None) -> int
 
 
 def conclude(outcome: api.TuneOutcome, console: Console) -> int:
-    """The studies as they stand, and what the search cost beside training."""
+    """Print the studies and the time spent outside training."""
     print_studies(outcome.storage, console, only=[study.name for study in outcome.studies])
     if outcome.ran:
         parts = ", ".join(f"{duty} {seconds:.1f} s" for duty, seconds in outcome.seconds.items())

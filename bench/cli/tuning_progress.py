@@ -1,4 +1,4 @@
-"""What a search shows: a live line on a terminal, plain lines elsewhere."""
+"""Progress of a search: a live line in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bench.tuning.summary import summarise
 
 
 class TuningProgress:
-    """Listens to a search: what it sets out to do, then how far all studies are together."""
+    """A tuning listener: prints the search, then the progress over all studies."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -52,7 +52,7 @@ class TuningProgress:
 
 
 def say_what_will_be_searched(request: TuneRequest, plan: Plan, storage: Storage, console: Console) -> None:
-    """The size of the search, and what its values are made of."""
+    """Print the size of the search and what a trial's value is the mean of."""
     grid, search = plan.grid, request.search
     labels = (
         "as many per class as there are labels" if request.validation == "budget" else "the whole part of each fold"
@@ -77,7 +77,7 @@ def say_what_will_be_searched(request: TuneRequest, plan: Plan, storage: Storage
 
 
 class StudyBar:
-    """Progress of all studies together, and how the study of the last trial stands."""
+    """Progress over all studies, and the state of the last trial's study."""
 
     def __init__(self, console: Console, studies: Sequence[MethodStudy]) -> None:
         self.console = console
@@ -107,7 +107,7 @@ class StudyBar:
         self._progress.stop()
 
     def finished(self, study: MethodStudy, turn: Turn) -> None:
-        """Account for one trial."""
+        """Count one finished trial."""
         self.done += 1
         now = time.monotonic()
         quiet = not self.console.is_terminal and now - self._last_line < PLAIN_LINE_EVERY and self.done < self.total
@@ -123,6 +123,6 @@ class StudyBar:
             self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def left(self) -> str:
-        """Time left by the pace of this run."""
+        """Estimated remaining time at the pace of this run."""
         run = self.done - self._at_start
         return f"{duration(self.seconds / run * max(0, self.total - self.done))} left" if run else ""

@@ -1,4 +1,4 @@
-"""Studies on the terminal: how far each method is, its best value, and the curve of the best value over the trials."""
+"""Studies in the terminal: the progress of each method, its best value, and the best value over the trials."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from bench.registry import Scalar, UserError, show
 from bench.tuning.storage import Storage
 from bench.tuning.summary import MethodFacts, StudyFacts, methods_of, spark, studies_in
 
-LISTED = 3  # different reasons of failed trials shown for a method; MLflow has one for each trial
+LISTED = 3  # distinct reasons of failed trials shown per method; MLflow has one for each trial
 COUNTS = ("folds", "trials", "given up", "failed", "running", "default", "best", "time")
 
 
 def print_studies(storage: Storage, console: Console, by_fold: bool = False, only: Sequence[str] | None = None) -> None:
-    """One row a method, the best settings of each below; `by_fold` gives each fold's study a row."""
+    """One row per method, with the best settings below; with `by_fold`, one row per fold."""
     found = methods_of(study for study in studies_in(storage) if only is None or study.name in only)
     if not found:
-        raise UserError(f"there is no study in {storage.name}; begin one with bench tune")
+        raise UserError(f"there is no study in {storage.name}; start one with bench tune")
     table = Table(header_style="bold", title="accuracy on validation graphs in %, mean over folds")
     for column in ("method", "settings", "validation"):
         table.add_column(column, overflow="fold")
@@ -70,7 +70,7 @@ def _row(method: MethodFacts) -> list[str]:
 
 
 def _settings(method: MethodFacts, by_fold: bool) -> list[str]:
-    """The best settings in words: their range over the folds, or those of each study where that is asked for."""
+    """The best settings in words: their range over the folds or, on request, those of each study."""
     if method.how == "pooled" or by_fold:
         return [_best_settings(study) for study in method.studies if study.best is not None]
     ready = [study for study in method.studies if study.best is not None]

@@ -1,4 +1,4 @@
-"""`bench why`: which part of a cell's key is not what it would be today."""
+"""`bench why`: which part of a cell's key has changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench.results.workspace import Workspace
 
 
 def explain(folder: Path, prefix: str, root: Path, console: Console | None = None) -> None:
-    """Tell what a cell is, what of it has changed, and which cell of the ledger is nearest to it."""
+    """Describe a cell, what has changed since it was measured, and the closest cell of the ledger."""
     console = console or Console()
     state = LedgerState.of(read_records(Workspace(folder).existing().ledger))
     key = state.find(prefix)
@@ -52,7 +52,7 @@ def explain(folder: Path, prefix: str, root: Path, console: Console | None = Non
 
 
 def _tuning(cell: Cell) -> list[str]:
-    """What a tuned cell's settings were chosen on, and those of each fold."""
+    """What the settings of a tuned cell were chosen on, and the settings of each fold."""
     if not cell.tuned:
         return []
     lines = [f"tuned: {TUNED_ON[cell.tuned_how or 'pooled']}"]

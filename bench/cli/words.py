@@ -1,4 +1,4 @@
-"""Small words of the command line."""
+"""Plurals for messages of the command line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def counted(number: int, thing: str) -> str:
 
 
 def have(number: int) -> str:
-    """The verb behind `counted`: 1 trial has, 2 trials have."""
+    """A count with its verb: 1 trial has, 2 trials have."""
     return "has" if number == 1 else "have"
 
 

@@ -1,4 +1,4 @@
-"""What a dataset is, and what it gives: labeled graphs, clean and in a fixed order."""
+"""The interface of datasets, and their result: labeled graphs, cleaned and in a fixed order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What planning needs to know, found without loading a graph. None: not known before the data is there."""
+    """What planning needs to know, without loading a graph. None: unknown before the data is available."""
 
     name: str
     present: bool
@@ -30,17 +30,18 @@ class DatasetInfo:
     graphs: int | None = None
     classes: int | None = None
     weighted: bool | None = None  # whether edges have weights, which not every backbone reads
-    metric: str = "accuracy"  # what results on it are judged by, unless a run says otherwise
-    splits: str = ""  # the split family that `auto` means; empty: a file of folds that is there, else our own
+    metric: str = "accuracy"  # the primary metric, unless a run specifies another
+    splits: str = ""  # the split family that `auto` means; empty: an available file of folds, else stratified folds
 
 
 @dataclass(frozen=True)
 class GraphSet:
     """A dataset in memory.
 
-    Graphs are undirected (both directions listed), coalesced, without self loops; `y` is a class from 0, shape [1].
-    If one of them has edge weights, all have, the same in both directions. Each graph is made when it is asked for.
-    `fingerprint` is a short hash of the content (edges, weights, features, labels): other data is another cell.
+    Graphs are undirected (both directions listed), coalesced and without self-loops; `y` is a class index of shape [1].
+    Either all graphs have edge weights or none; weights are equal in both directions. Each graph is created on access.
+    `fingerprint` is a short hash of the content (edges, weights, features, labels): different data give different
+    cells.
     """
 
     name: str
@@ -53,11 +54,11 @@ class GraphSet:
 
     @classmethod
     def from_graphs(cls, name: str, graphs: Sequence[Data]) -> GraphSet:
-        """Clean copies of the graphs with classes renumbered from 0 in the order of their values."""
+        """Cleaned copies of the graphs, with classes renumbered from 0 in the order of their values."""
         for number, graph in enumerate(graphs):
             reason = problem(graph)
             if reason:
-                raise UserError(f"{name}: graph {number} {reason}; mend the dataset, or leave that graph out")
+                raise UserError(f"{name}: graph {number} {reason}; fix the dataset, or leave that graph out")
         values = np.array([int(graph.y) for graph in graphs], dtype=np.int64)
         if len(np.unique(values)) < 2:
             raise UserError(f"{name} has {len(values)} graphs of {len(np.unique(values))} classes; two are needed")
@@ -75,38 +76,38 @@ class GraphSet:
 
 
 class Dataset(ABC):
-    """Base of all datasets. Arguments of the constructor with a default are settings: `synthetic:nodes=40`."""
+    """Base class of all datasets. Constructor arguments with a default are settings: `synthetic:nodes=40`."""
 
     @abstractmethod
     def info(self, root: Path) -> DatasetInfo:
-        """Whether it is there and what is known of it, cheaply."""
+        """Whether the dataset is available, and what is known about it without loading it."""
 
     @abstractmethod
     def load(self, root: Path) -> Sequence[Data]:
-        """The graphs, in a fixed order, `y` an integer class; the harness cleans and renumbers them.
+        """The graphs, in a fixed order, with an integer class `y`; the harness cleans and renumbers them.
 
-        A graph may have an `edge_weight`: one number from 0 per edge, the same for both directions.
+        A graph may have an `edge_weight`: one non-negative number per edge, equal in both directions.
         """
 
     def kept(self, root: Path) -> GraphSet | None:
-        """The dataset as `keep` has put it by, None if it has not, or if anything has changed since."""
+        """The dataset as stored by `keep`; None if it was not stored or if anything has changed since."""
         return None
 
     def keep(self, root: Path, data: GraphSet) -> GraphSet:
-        """Put by what was loaded, so that the next process has it in a moment; the same dataset, as it is kept."""
+        """Store a loaded dataset so that other processes can load it quickly; returns the stored version."""
         return data
 
     def folds(self, root: Path) -> Sequence[Sequence[Sequence[int]]] | None:
-        """Train, validation and test indices of each fold that belongs to the dataset; None if it has none."""
+        """Training, validation and test indices of each fold that belongs to the dataset; None if it has none."""
         return None
 
     def state(self, root: Path) -> Hashable:
-        """Something cheap that changes when the files change, so that they are read again; None if there are none."""
+        """A cheap value that changes when the files change, so that they are read again; None if there are no files."""
         return None
 
 
 def _content(labels: npt.NDArray[np.int64], graphs: Sequence[Data]) -> str:
-    """A hash of every value in a fixed form: 64-bit integers and 32-bit floats, little-endian, row by row."""
+    """A hash of all values in a fixed format: 64-bit integers and 32-bit floats, little-endian, row by row."""
     digest = hashlib.blake2b(digest_size=8)
 
     def take(values: npt.NDArray[Any], kind: str) -> None:
@@ -121,5 +122,5 @@ def _content(labels: npt.NDArray[np.int64], graphs: Sequence[Data]) -> str:
             if values is None:
                 digest.update(b"none")
             else:
-                take(values.numpy() + np.float32(0), "<f4")  # -0 becomes 0: they are the same number
+                take(values.numpy() + np.float32(0), "<f4")  # -0 becomes 0, since they are the same number
     return digest.hexdigest()

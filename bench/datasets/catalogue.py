@@ -1,4 +1,4 @@
-"""The names: the paper's six sets, the built-in ones, and what else the TU collection offers."""
+"""Dataset names: the paper's six, the built-in ones, and others from the TU collection."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DATASETS.add("tu", _TU, "any other set of the TU collection, or your own in its 
 DATASETS.add("digits", "bench.datasets.digits:Digits", "built in: 1797 handwritten digits as graphs of lit pixels")
 DATASETS.add("synthetic", "bench.datasets.synthetic:Synthetic", "built in: four families of random graphs, no features")
 
-# Whether the paper's sets have node labels, for planning before they are there.
+# Whether the paper's datasets have node labels, for planning before they are downloaded.
 PAPER_SETS = {
     "PROTEINS": True,
     "NCI1": True,
@@ -27,7 +27,7 @@ PAPER_SETS = {
     "REDDIT-MULTI-5K": False,
 }
 
-# Other classification sets of the collection (Morris et al., 2020) that may be named without `tu:name=`.
+# Other classification datasets of the collection (Morris et al., 2020) that can be used without `tu:name=`.
 OTHER_TU_SETS = frozenset(
     [
         "AIDS",

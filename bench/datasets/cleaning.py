@@ -1,4 +1,4 @@
-"""Anybody's graph made fit for training: undirected, coalesced, without self loops; or the reason why it cannot be."""
+"""Prepare arbitrary graphs for training (undirected, coalesced, no self-loops), or say why that is impossible."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def problem(graph: Data) -> str | None:
-    """What makes a graph useless for training, in words; a dataset may come from anybody."""
+    """A description of what makes a graph unusable for training; datasets may come from anywhere."""
     import torch
 
     nodes, edges = graph.num_nodes, graph.edge_index
@@ -63,14 +63,14 @@ def _weight_problem(graph: Data) -> str | None:
 
 
 def _undirected(graph: Data, weight: Tensor) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """A number for the undirected edge of each entry that is no self loop, and its weight."""
+    """For each entry that is not a self-loop, the number of its undirected edge and its weight."""
     low, high = np.sort(graph.edge_index.numpy(), axis=0)
     real = low != high
     return (low * int(graph.num_nodes or 1) + high)[real], weight.numpy()[real]
 
 
 def has_weights(graph: Data) -> bool:
-    """Whether some edge between two nodes weighs something else than 1; weights of 1 say nothing."""
+    """Whether any edge between two nodes has a weight other than 1; weights of 1 carry no information."""
     import torch
 
     given = graph.get("edge_weight")
@@ -81,7 +81,7 @@ def has_weights(graph: Data) -> bool:
 
 
 def cleaned(graph: Data, label: int, weighted: bool) -> Data:
-    """A copy with both directions of each edge once, sorted; with a weight for each if the dataset has weights."""
+    """A copy with both directions of each edge once, sorted, with weights if the dataset has weights."""
     import torch
     from torch_geometric.data import Data
 

@@ -1,4 +1,4 @@
-"""scikit-learn's handwritten digits as graphs: real data that is there without a download."""
+"""scikit-learn's handwritten digits as graphs: real data that needs no download."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _SIDE, _BRIGHTEST = 8, 16
 
 
 class Digits(Dataset):
-    """A node for each lit pixel of an 8 x 8 image, edges to the lit ones among its 8 neighbours.
+    """One node per lit pixel of an 8 x 8 image, connected to the lit ones among its 8 neighbors.
 
-    Features: brightness and position, each from 0 to 1. A pixel is lit from `threshold` of 16 grey levels on.
+    Features: brightness and position, each from 0 to 1. A pixel is lit if its gray level (0 to 16) is at least
+    `threshold`.
     """
 
     def __init__(self, threshold: Annotated[int, Within(1, 10)] = 4) -> None:

@@ -1,6 +1,6 @@
-"""Downloading on the user's machine, over HTTPS: TU archives from PyG's address, splits from their authors' repository.
+"""Download data over HTTPS: TU archives from PyG's address, splits from their authors' repository.
 
-Bounded in time and in size, checked by content, and in its place whole or not at all.
+Downloads are limited in time and size, verified by checksum, and moved into place atomically.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from bench.temporary import scratch_folder
 if TYPE_CHECKING:
     import aiohttp
 
-# A whole hash, which a server resolves where it may not know a shortened one; the files are guarded by their checksums.
+# A full commit hash, since a server may not resolve an abbreviated one; the files are protected by their checksums.
 _COMMIT = "097d0a2c172149075e40ece474c30c222526dbcb"
 SPLITS_URL = f"https://raw.githubusercontent.com/diningphil/gnn-comparison/{_COMMIT}/data_splits"
 CONNECT_SECONDS, SILENCE_SECONDS, TOTAL_SECONDS = 15.0, 60.0, 3600.0
-LARGEST_DOWNLOAD = 2**30  # bytes; two hundred times the largest of the paper's sets
+LARGEST_DOWNLOAD = 2**30  # bytes; two hundred times the size of the paper's largest dataset
 _REDIRECTS = 5
 _CHUNK = 2**18
 
-# sha256 of what the files say (`tu_files.digest`): the collection publishes no checksums of its archives.
+# sha256 of the content of the files (`tu_files.digest`): the collection publishes no checksums of its archives.
 TU_CHECKSUMS = {
     "PROTEINS": "3c3e6174bbfd1406a7eb57f0811fb9a64a091bcaea49c3f0696d82031b67aaa4",
     "NCI1": "29847ea310aa72398201f5949abcc518d7380018eabfc577686f04f12cafbf2c",
@@ -44,7 +44,7 @@ TU_CHECKSUMS = {
 def fetch(
     name: str, root: Path, tu_url: str | None = None, splits_url: str | None = None, silence: float = SILENCE_SECONDS
 ) -> Iterator[Brought]:
-    """Download a TU set and its published splits; what is there already is left alone."""
+    """Download a TU dataset and its published splits; existing files are not touched."""
     if cheap_info(name, root).present:
         yield Brought(name, "unchanged", "already there")
     else:
@@ -65,8 +65,8 @@ def _unpack_checked(archive: Path, staging: Path) -> str:
         found = digest(staging / name / "raw", name)
         if found != TU_CHECKSUMS[name]:
             raise UserError(
-                f"what was downloaded is not the {name} of the collection (its sha256 is {found[:12]}...); "
-                "try again later, or get the file elsewhere and `bench data import PATH`"
+                f"the download is not the {name} of the collection (its sha256 is {found[:12]}...); "
+                "try again later, or get the file elsewhere and run `bench data import PATH`"
             )
     return name
 
@@ -88,7 +88,7 @@ def _collection_url() -> str:
 
 
 def _download(url: str, target: Path, silence: float) -> None:
-    """Copy a URL to a file; one clear line if that fails."""
+    """Copy a URL to a file; a failure gives a one-line error."""
     _check_url(url)
     import aiohttp
 
@@ -100,16 +100,16 @@ def _download(url: str, target: Path, silence: float) -> None:
         reason = str(error).split("\n")[0] or type(error).__name__
         raise UserError(
             f"could not download {url} ({reason}); check the connection, "
-            "or get the file on another machine and run `bench data import PATH`"
+            "or copy the file from another machine and run `bench data import PATH`"
         ) from error
 
 
 async def _copy(url: str, target: Path, silence: float) -> None:
-    """The body of the answer, as it comes; each address on the way is checked before it is asked."""
+    """The body of the response, streamed; each address of a redirect is checked before it is requested."""
     import aiohttp
 
     limits = aiohttp.ClientTimeout(total=TOTAL_SECONDS, sock_connect=CONNECT_SECONDS, sock_read=silence)
-    plain = {"Accept-Encoding": "identity"}  # what is packed for the way may unpack to any size
+    plain = {"Accept-Encoding": "identity"}  # compressed transfers may unpack to any size
     async with aiohttp.ClientSession(timeout=limits, trust_env=True, headers=plain, auto_decompress=False) as session:
         for _ in range(_REDIRECTS + 1):
             async with session.get(url, allow_redirects=False) as answer:
@@ -119,12 +119,12 @@ async def _copy(url: str, target: Path, silence: float) -> None:
                     continue
                 if answer.status in (404, 410):
                     raise UserError(
-                        f"{url} does not exist; check the name, or get the file and `bench data import PATH`"
+                        f"{url} does not exist; check the name, or get the file elsewhere and use `bench data import`"
                     )
                 answer.raise_for_status()
                 await _save(answer.content, target)
                 return
-        raise UserError(f"{url} is the end of more than {_REDIRECTS} redirections; check the address")
+        raise UserError(f"{url} redirects more than {_REDIRECTS} times; check the address")
 
 
 async def _save(content: aiohttp.StreamReader, target: Path) -> None:

@@ -1,4 +1,4 @@
-"""A dataset's fingerprint without loading its graphs, so that a plan of many datasets is made in a moment."""
+"""A dataset's fingerprint without loading its graphs, so that planning is fast even with many datasets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.datasets.stored import read_note, stored_names
 
 
 def fingerprint(spec: str, root: Path) -> str:
-    """What `GraphSet.fingerprint` says of this dataset; noted beside the processed files of a TU set."""
+    """`GraphSet.fingerprint` of this dataset; for TU datasets it is stored beside the processed files."""
     known = known_fingerprint(spec, root)
     if known is None:
         known = load_dataset(spec, root).fingerprint
@@ -22,7 +22,7 @@ def fingerprint(spec: str, root: Path) -> str:
 
 
 def known_fingerprint(spec: str, root: Path) -> str | None:
-    """The noted fingerprint, if the text files say what they said then and the code that reads them is the same."""
+    """The stored fingerprint, if the text files and the code that reads them have not changed."""
     choice = resolve_dataset(spec, root)
     if is_made_here(choice):
         return recalled(choice, reader_code())
@@ -35,13 +35,13 @@ def known_fingerprint(spec: str, root: Path) -> str | None:
 
 
 def _folder(spec: str, root: Path) -> Path | None:
-    """Where the set's files would lie; nothing for a dataset with settings or given by its path."""
+    """The folder of the dataset's files; None for a dataset with settings or given by path."""
     choice = resolve_dataset(spec, root)
     return tu_folder(root, choice.name) if choice.name == choice.label and ":" not in choice.name else None
 
 
 def _keep(spec: str, root: Path) -> None:
-    """Note the fingerprint of what is loaded, if the files have not changed since."""
+    """Store the fingerprint of a loaded dataset, if the files have not changed in the meantime."""
     choice = resolve_dataset(spec, root)
     if is_made_here(choice):
         remember(choice, reader_code(), load_dataset(spec, root).fingerprint)
@@ -50,5 +50,5 @@ def _keep(spec: str, root: Path) -> None:
     note = None if folder is None else kept_note(folder)
     if folder is None or note is None:
         return
-    current = load_dataset(spec, root)  # loaded again if the files changed after the note was looked at
+    current = load_dataset(spec, root)  # loaded again if the files changed after the note was read
     write_note(replace(note, fingerprint=current.fingerprint, code=reader_code()), folder / "processed")

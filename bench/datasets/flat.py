@@ -1,7 +1,7 @@
-"""Many graphs as a few flat arrays; a graph is a `Data` that is made when it is asked for.
+"""Many graphs as a few flat arrays; each graph is created as a `Data` on access.
 
-A list of `Data` costs a few kilobytes and several tensors per graph, and one-hot features cost their width. The arrays
-hold what the files said and no more, and they may lie in a file that all processes of a machine map into memory.
+A list of `Data` costs a few kilobytes and several tensors per graph, plus the width of one-hot features. The arrays
+contain only what the files say, and they can be in a file that all processes of a machine map into memory.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch_geometric.data import Data
 
-_SMALL = 2**15  # nodes of a graph whose numbers fit in two bytes
+_SMALL = 2**15  # up to this number of nodes, node indices fit into two bytes
 
 
 @dataclass(frozen=True)
 class FlatGraphs(Sequence["Data"]):
-    """Clean graphs one after another. What is handed out is a copy: writing to it changes no other graph."""
+    """Clean graphs, one after another. Access returns copies: writing to one does not affect the others."""
 
-    nodes: Tensor  # where each graph's nodes begin, and where the last one's end
+    nodes: Tensor  # the first node of each graph, and the end of the last graph
     ends: Tensor  # the same for directed edges
-    edges: Tensor  # 2 x directed edges; nodes counted from 0 in each graph
+    edges: Tensor  # 2 x directed edges; node indices start at 0 in each graph
     labels: Tensor
     weights: Tensor | None = None  # one per directed edge
-    features: Tensor | None = None  # nodes x width, or, where they are one-hot, the column of each node
+    features: Tensor | None = None  # nodes x width or, if one-hot, the column of each node
     width: int = 0
 
     @classmethod
     def of(cls, graphs: Sequence[Data]) -> FlatGraphs:
-        """Graphs that have been cleaned: sorted edges, all or none with weights, features equally wide."""
+        """From cleaned graphs: sorted edges, all or none with weights, features of equal width."""
         import torch
 
         if isinstance(graphs, FlatGraphs):
@@ -51,13 +51,13 @@ class FlatGraphs(Sequence["Data"]):
         )
 
     def tensors(self) -> dict[str, Tensor]:
-        """All arrays by name; `read` takes them back."""
+        """All arrays by name; the inverse of `read`."""
         named = {name: getattr(self, name) for name in ("nodes", "ends", "edges", "labels", "weights", "features")}
         return {name: tensor for name, tensor in named.items() if tensor is not None}
 
     @classmethod
     def read(cls, tensors: Mapping[str, Tensor], width: int) -> FlatGraphs:
-        """Arrays from anywhere, checked: an index that leads elsewhere would be read from foreign memory."""
+        """Arrays from any source, validated: an invalid index would read foreign memory."""
         flat = cls(**tensors, width=width)
         flat._check()
         return flat
@@ -108,7 +108,7 @@ class FlatGraphs(Sequence["Data"]):
     def __getitem__(self, place: int | slice) -> Data | list[Data]:
         if isinstance(place, slice):
             return [self[one] for one in range(*place.indices(len(self)))]
-        number = range(len(self))[place]  # negative ones count from the end, others raise IndexError
+        number = range(len(self))[place]  # negative indices count from the end; invalid ones raise IndexError
         return self._graph(number)
 
     def __iter__(self) -> Iterator[Data]:
@@ -144,7 +144,7 @@ def _places(lengths: Tensor) -> Tensor:
 
 
 def _narrowed(x: Tensor) -> tuple[Tensor, int]:
-    """Features as they are, or the column of each row's one where every row is one-hot; and their width."""
+    """The features and their width; if every row is one-hot, the column of each row's one instead."""
     import torch
 
     width = x.shape[1]

@@ -1,6 +1,6 @@
-"""A list of PyG graphs in a file, as `torch.save` writes it, taken into the data root.
+"""Import a list of PyG graphs from a file written by `torch.save`.
 
-The file may come from anywhere: it is read as tensors and graphs alone, and nothing in it can run.
+The file may come from anywhere: it is read as tensors and graphs only, and no code in it can run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNREADABLE = (ArithmeticError, AttributeError, EOFError, LookupError, RuntimeEr
 
 
 def import_graphs(path: Path, root: Path, name: str | None = None, metric: str | None = None) -> Brought:
-    """Check every graph of a file and store them under a name, by default the file's own."""
+    """Check every graph of a file and store them under a name, by default that of the file."""
     chosen = name or path.stem
     graphs = read_graphs(path)
     known = chosen in stored_names(root)
@@ -36,9 +36,9 @@ def import_graphs(path: Path, root: Path, name: str | None = None, metric: str |
 
 
 def read_graphs(path: Path) -> Sequence[Data]:
-    """The graphs of a file, each with what a dataset needs: edges, a class, and features and weights if it has them."""
+    """The graphs of a file, reduced to what a dataset needs: edges, a class, and optional features and weights."""
     import torch
-    from torch_geometric.data import Data  # makes PyG's classes known to torch as safe to load
+    from torch_geometric.data import Data  # registers PyG's classes with torch as safe to load
     from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
     from torch_geometric.data.storage import GlobalStorage
 
@@ -51,19 +51,19 @@ def read_graphs(path: Path) -> Sequence[Data]:
         named = re.search(r"GLOBAL ([\w.]+)", str(error))
         reason = f"it asks for {named[1]}" if named else "its pickle cannot be read"
         raise UserError(
-            f"{path} holds something else than tensors and graphs, so it is not opened ({reason}); "
-            "save a list of torch_geometric.data.Data that have tensors alone"
+            f"{path} contains something other than tensors and graphs, so it is not opened ({reason}); "
+            "save a list of torch_geometric.data.Data with tensors only"
         ) from error
     except _UNREADABLE as error:
         reason = " ".join(str(error).split())[:200]
-        raise UserError(f"{path} is not a file of torch.save ({reason}); save a list of graphs again") from error
+        raise UserError(f"{path} was not written by torch.save ({reason}); save the list of graphs again") from error
     if not isinstance(found, list | tuple) or not found:
-        raise UserError(f"{path} holds a {type(found).__name__}, not a list of graphs; save a list of Data")
+        raise UserError(f"{path} contains a {type(found).__name__}, not a list of graphs; save a list of Data")
     return [_plain(graph, number, path, Data) for number, graph in enumerate(found)]
 
 
 def _plain(graph: object, number: int, path: Path, kind: type[Data]) -> Data:
-    """Only what a dataset uses, and only if it is what it should be; whatever else a graph has stays behind."""
+    """The attributes that a dataset uses, if they are valid; all others are dropped."""
     import torch
 
     if not isinstance(graph, kind):
@@ -72,7 +72,7 @@ def _plain(graph: object, number: int, path: Path, kind: type[Data]) -> Data:
         held = {name: graph.get(name) for name in ("x", "edge_index", "edge_weight", "y")}
         nodes = graph.num_nodes
     except _UNREADABLE as error:
-        raise UserError(f"{path}: graph {number} is broken ({error}); mend or leave it out") from error
+        raise UserError(f"{path}: graph {number} is invalid ({error}); fix it or leave it out") from error
     for name, value in held.items():
         if value is not None and not isinstance(value, torch.Tensor) and name != "y":
             raise UserError(f"{path}: {name} of graph {number} is a {type(value).__name__}; it must be a tensor")

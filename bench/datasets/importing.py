@@ -1,4 +1,4 @@
-"""Bringing data into the data root: whole or not at all, and the second time it is recognised."""
+"""Import data into the data root: atomically, and recognizing data that is already there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bench.datasets.tu_files import validate
 from bench.registry import UserError
 from bench.temporary import scratch_folder
 
-# sha256 of Errica et al.'s files: diningphil/gnn-comparison, folder data_splits.
+# sha256 of the files of Errica et al.: diningphil/gnn-comparison, folder data_splits.
 CHECKSUMS = {
     ("CHEMICAL", "DD"): "3acb1dbb1c7d52d019be2996ba52b9e1e7e9410eb5a84aad2eff766392aba8a8",
     ("CHEMICAL", "NCI1"): "1c961b85422fb557edade036f614869bb996323efd21dbfa4b40ff1b80304924",
@@ -34,14 +34,14 @@ CHECKSUMS = {
     ("COLLABORATIVE_DEGREE", "REDDIT-MULTI-5K"): "b59b740df2acd7e8518ee56a8c298810ae0bfca7a8da04077bc549b8ba7ba583",
 }
 _STAGING = ".incoming"
-_DEEPEST = 4  # how far below a given folder things are looked for
+_DEEPEST = 4  # how many levels below a given folder are searched
 
 Outcome = Literal["new", "unchanged", "replaced"]
 
 
 @dataclass(frozen=True)
 class Brought:
-    """What became of one thing that was fetched or imported."""
+    """The outcome for one dataset or split file that was fetched or imported."""
 
     what: str
     outcome: Outcome
@@ -58,7 +58,7 @@ def import_path(path: Path, root: Path, family: str | None = None) -> Brought:
 
 
 def find_items(path: Path) -> list[Path]:
-    """What there is to import at or below a path, datasets before splits, which are checked against them."""
+    """Everything that can be imported at or below a path; datasets first, because splits are checked against them."""
     if not path.exists():
         raise UserError(f"{path} does not exist; give an archive, a folder in TU layout or a split file")
     if path.is_file():
@@ -69,7 +69,7 @@ def find_items(path: Path) -> list[Path]:
         return [path]
     found = list(_walk(path, _DEEPEST))
     if not found:
-        raise UserError(f"{path} holds no archive, no folder in TU layout and no NAME{SUFFIX}; give another folder")
+        raise UserError(f"{path} contains no archive, no folder in TU layout and no NAME{SUFFIX}; give another folder")
     return sorted(found, key=lambda item: (item.name.endswith(SUFFIX), str(item)))
 
 
@@ -88,13 +88,13 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def bring_dataset(root: Path, stage: Callable[[Path], str], expected: str | None = None) -> Brought:
-    """Let `stage` put NAME/raw into a folder beside its place, check it, have PyG read it, and move it there."""
+    """Let `stage` write NAME/raw into a temporary folder, check it, have PyG read it, and move it into place."""
     from filelock import FileLock
 
     with _staging(root / "tu") as staging:
         name = stage(staging)
         if expected is not None and name != expected:
-            raise UserError(f"the archive holds {name} instead of {expected}; nothing was taken from it")
+            raise UserError(f"the archive contains {name} instead of {expected}; nothing was extracted")
         staged, place = staging / name, tu_folder(root, name)
         validate(staged / "raw", name)
         with FileLock(place.parent / f".{name}.lock"):
@@ -110,11 +110,11 @@ def bring_dataset(root: Path, stage: Callable[[Path], str], expected: str | None
 
 
 def bring_splits(path: Path, root: Path, family: str | None = None) -> Brought:
-    """Check a split file and put it in its place; the family is given, known by its content, or its folder's name."""
+    """Check a split file and move it into place; the family is given, known by content, or the name of the folder."""
     dataset = dataset_of_file(path)
     try:
         if path.stat().st_size > LARGEST_FILE:
-            raise UserError(f"{path} is larger than {LARGEST_FILE} bytes, too large for splits; get another copy")
+            raise UserError(f"{path} is larger than {LARGEST_FILE} bytes, too large for a split file; get another copy")
         content = path.read_bytes()
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}); check the path") from error
@@ -125,7 +125,7 @@ def bring_splits(path: Path, root: Path, family: str | None = None) -> Brought:
     if pinned is not None and digest != pinned:
         raise UserError(
             f"{path} is not the published {family} file of {dataset} (its sha256 is {digest[:12]}...); "
-            "get another copy, or name your own splits with --family"
+            "get another copy, or give your own splits a name with --family"
         )
     place = split_file(root, family, dataset)
     size = cheap_info(dataset, root).graphs
@@ -144,7 +144,7 @@ def bring_splits(path: Path, root: Path, family: str | None = None) -> Brought:
 
 
 def _same_files(one: Path, other: Path) -> bool:
-    """Whether two folders of a set hold the same text, byte for byte."""
+    """Whether two folders of a dataset contain the same text, byte for byte."""
     first, second = raw_files(one), raw_files(other)
     return first.keys() == second.keys() and all(
         filecmp.cmp(first[name], second[name], shallow=False) for name in first
@@ -153,7 +153,7 @@ def _same_files(one: Path, other: Path) -> bool:
 
 @contextmanager
 def _staging(parent: Path) -> Iterator[Path]:
-    """A folder on the same disk as the final place, gone afterwards whatever happens."""
+    """A temporary folder on the same disk as the destination, removed afterwards in any case."""
     try:
         parent.mkdir(parents=True, exist_ok=True)
         with scratch_folder(_STAGING, parent) as staging:

@@ -1,8 +1,8 @@
-"""A TU set, read and cleaned, as flat arrays beside PyG's processed files: mapped into memory, not read.
+"""A parsed and cleaned TU dataset as flat arrays beside PyG's processed files, mapped into memory instead of read.
 
-`graphs.pt` holds tensors and nothing else, so that no code can come out of it; what it was made from stands in
-`graphs.json`: PyG's reading, the code that cleaned it, and the state of the file itself. A file that is not as noted is
-looked at again, as in `notes.py`, and one whose content is another is made anew.
+`graphs.pt` contains only tensors, so no code can run when it is loaded. `graphs.json` records what it was made from:
+PyG's parsed copy, the code that cleaned it, and the state of the file itself. If the state of the file differs from the
+record, its content is checked again, as in `notes.py`; if the content differs, it is created anew.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _UNREADABLE = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, 
 
 @dataclass(frozen=True)
 class Facts:
-    """Where the arrays come from, and what is known of the dataset."""
+    """The origin of the arrays, and what is known about the dataset."""
 
-    source: str  # the digest of PyG's reading
+    source: str  # digest of PyG's parsed copy
     code: str
     fingerprint: str
     width: int
     state: FileState
-    at: int  # nanoseconds: when the file was looked at
+    at: int  # nanoseconds: when the file was inspected
 
 
 def kept_set(folder: Path, name: str) -> GraphSet | None:
-    """The set of a folder, if it is kept there and still is what its text files say."""
+    """The dataset of a folder, if it is stored there and still matches its text files."""
     facts, note = _facts(folder), kept_note(folder)
     if facts is None or note is None or (facts.source, facts.code) != (note.data.digest, reader_code()):
         return None
@@ -56,7 +56,9 @@ def kept_set(folder: Path, name: str) -> GraphSet | None:
 
 
 def keep_set(folder: Path, data: GraphSet) -> GraphSet:
-    """Write a set beside the files that it was read from; the same set, mapped, or itself if it cannot be kept."""
+    """Store a dataset beside its source files; returns the stored version, or the dataset itself if it cannot be
+    stored.
+    """
     import torch
 
     note = kept_note(folder)
@@ -68,7 +70,7 @@ def keep_set(folder: Path, data: GraphSet) -> GraphSet:
         with replacing(path) as part:
             torch.save(flat.tensors(), part)
             state = FileState.of(part)
-    except OSError:  # a data root that cannot be written to goes without, and every process reads for itself
+    except OSError:  # with a read-only data root, every process parses for itself
         return data
     _write_facts(folder, Facts(note.data.digest, reader_code(), data.fingerprint, flat.width, state, now))
     return kept_set(folder, data.name) or data
@@ -99,7 +101,7 @@ def _write_facts(folder: Path, facts: Facts) -> None:
 
 
 def _facts(folder: Path) -> Facts | None:
-    """As they were written; anything else is as good as none."""
+    """The record as it was written; an invalid one counts as missing."""
     try:
         raw = json.loads((folder / "processed" / FACTS).read_text(encoding="utf-8"))
         if raw.pop("format") != _FORMAT:

@@ -1,6 +1,6 @@
-"""The fingerprint of results published before the content was hashed: labels and counts alone.
+"""The fingerprint of results published before the content was hashed: only labels and counts.
 
-It is for carrying those results over to keys of today, and for nothing else: rewired edges do not change it.
+Used only to carry those results over to current keys: it does not notice rewired edges.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bench.datasets.base import GraphSet
 
 
 def legacy_fingerprint(data: GraphSet) -> str:
-    """A hash of the labels, of each graph's number of nodes and directed edges, and of the width of the features."""
+    """A hash of the labels, of each graph's number of nodes and directed edges, and of the feature width."""
     counts = np.array([(graph.num_nodes, graph.edge_index.shape[1]) for graph in data.graphs])
     width = data.graphs[0].x.shape[1] if data.has_features else 0
     digest = hashlib.blake2b(digest_size=6)

@@ -1,4 +1,4 @@
-"""From what a user writes to a dataset in memory, once per process."""
+"""From a dataset's name to a dataset in memory, once per process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _loaded: dict[tuple[str, Path], tuple[Hashable, GraphSet]] = {}
 
 
 def resolve_dataset(spec: str, root: Path) -> Choice:
-    """The dataset a user means; its label is the same however it was written (`MUTAG` or `tu:name=MUTAG`)."""
+    """The dataset for a name; its label does not depend on the spelling (`MUTAG` or `tu:name=MUTAG`)."""
     name, settings = split_spec(spec)
     registered = DATASETS.entries()
     if name not in registered and ":" not in name:
@@ -30,22 +30,22 @@ def resolve_dataset(spec: str, root: Path) -> Choice:
         return choice
     bare = str(choice.settings["name"])
     if not bare:
-        raise UserError("tu needs the name of a set; write tu:name=MUTAG")
+        raise UserError("tu needs the name of a dataset; write tu:name=MUTAG")
     return Choice(plain_name(bare, "dataset"), {}, bare)
 
 
 def present_tu_sets(root: Path) -> set[str]:
-    """The names under which TU data lies in the data root."""
+    """The names of the TU datasets in the data root."""
     return {path.parent.parent.name for path in (root / "tu").glob("[!.]*/raw/*_A.txt")}
 
 
 def cheap_info(spec: str, root: Path) -> DatasetInfo:
-    """What planning needs to know of a dataset, without loading it."""
+    """What planning needs to know about a dataset, without loading it."""
     return _make(resolve_dataset(spec, root), root).info(root)
 
 
 def load_dataset(spec: str, root: Path) -> GraphSet:
-    """A dataset in memory, read from the data root or made on the spot, never downloaded.
+    """A dataset in memory, read from the data root or generated, never downloaded.
 
     It is loaded once per process, and again when its files change.
     """
@@ -58,23 +58,23 @@ def load_dataset(spec: str, root: Path) -> GraphSet:
 
 
 def _load(dataset: Dataset, name: str, root: Path) -> GraphSet:
-    """As it is kept in memory-mapped files, or read, cleaned and then kept."""
+    """Load the stored version (mapped into memory); otherwise read, clean and store the dataset."""
     return dataset.kept(root) or dataset.keep(root, GraphSet.from_graphs(name, dataset.load(root)))
 
 
 def own_folds(spec: str, root: Path) -> Sequence[Sequence[Sequence[int]]] | None:
-    """The folds that a dataset gives itself, if it does."""
+    """The folds that the dataset defines, if any."""
     return _make(resolve_dataset(spec, root), root).folds(root)
 
 
 def is_weighted(spec: str, root: Path) -> bool:
-    """Whether a dataset's edges have weights; only somebody's own dataset must be loaded to know it."""
+    """Whether a dataset's edges have weights; only third-party datasets have to be loaded to find out."""
     known = cheap_info(spec, root).weighted
     return load_dataset(spec, root).weighted if known is None else known
 
 
 def forget_loaded() -> None:
-    """Drop what this process has loaded, after the files have changed."""
+    """Discard what this process has loaded, after the files have changed."""
     _loaded.clear()
 
 

@@ -1,6 +1,6 @@
-"""Fingerprints of built-in datasets, which have no files to note them beside: kept in the user's cache folder.
+"""Fingerprints of built-in datasets, which have no files: stored in the user's cache folder.
 
-They count for the code and the libraries that made them. A plan of built-in data then needs neither torch nor the data.
+They are valid for the code and libraries that produced them. With them, planning needs neither torch nor the data.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ TU = "bench.datasets.tu:"
 
 
 def is_made_here(choice: Choice) -> bool:
-    """Whether nothing but our own code and its libraries decides what is in it."""
+    """Whether a dataset is determined by our own code and its libraries alone."""
     entry = DATASETS.entries().get(choice.name)
     built_in = entry is not None and entry.origin == "built in" and isinstance(entry.target, str)
     return built_in and not str(entry.target if entry else "").startswith(TU)
 
 
 def recalled(choice: Choice, code: str) -> str | None:
-    """The fingerprint that this code once made."""
+    """The fingerprint stored by this version of the code."""
     found = _read().get(choice.label)
     known = isinstance(found, dict) and found.get("made by") == _maker(code)
     return str(found["fingerprint"]) if isinstance(found, dict) and known and "fingerprint" in found else None
 
 
 def remember(choice: Choice, code: str, fingerprint: str) -> None:
-    """Where the cache folder cannot be written, the next plan is only slower."""
+    """Store a fingerprint; if the cache folder is read-only, planning is only slower."""
     try:
         _file().parent.mkdir(parents=True, exist_ok=True)
         with replacing(_file()) as part:
@@ -47,7 +47,7 @@ def _maker(code: str) -> str:
 
 
 def _file() -> Path:
-    """One for each installation, as two of them may have different code."""
+    """One file per installation, because installations may have different code."""
     import platformdirs
 
     place = hashlib.blake2b(str(Path(__file__).resolve()).encode(), digest_size=6).hexdigest()

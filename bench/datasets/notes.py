@@ -1,10 +1,10 @@
-"""The note beside PyG's processed files: the content of the text files they were made from, and the fingerprint.
+"""A record beside PyG's processed files: the content of the text files they were made from, and the fingerprint.
 
-A file whose size, times and number (inode) are as noted is taken to be the same; any other is hashed again, so the
-content decides. The time of the last change of status (ctime) is among them, which no ordinary program can set: an
-edit is noticed even if it keeps the size and puts the old time back. What is not noticed: a change behind the file
-system's back (a disk image, a clock that was set back), and on Windows, which has no ctime, an edit that restores both
-size and time. Delete the folder `processed` to have everything read again.
+A file whose size, times and inode match the record is assumed to be unchanged; any other file is hashed again, so that
+the content decides. The times include the ctime, which ordinary programs cannot set: an edit is detected even if it
+keeps the size and restores the modification time. Not detected: changes behind the file system's back (a disk image, a
+clock that was set back) and, on Windows, which has no ctime, an edit that restores both size and time. Delete the
+folder `processed` to parse everything again.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Any
 
 from bench.temporary import replacing
 
-NOTE = "augbench.json"  # in `processed`: it goes when those files go
+NOTE = "augbench.json"  # in `processed`, so it is deleted together with those files
 DATA = "data.pt"  # the one processed file that is read
 _FORMAT = 1
-_SETTLED = 2_000_000_000  # nanoseconds; a file changed just before the note may change again with the same times
+_SETTLED = 2_000_000_000  # nanoseconds; a file may change again with the same times just after a change
 _PIECE = 2**20
 
 Stamp = tuple[int, int, int, int]
@@ -32,14 +32,14 @@ Stamp = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class FileState:
-    """What a file looked like, and a hash of what it said."""
+    """The state of a file, and a hash of its content."""
 
     stamp: Stamp
     digest: str
 
     @classmethod
     def of(cls, path: Path) -> FileState:
-        """Looked at before it is read: what is written meanwhile then shows as a change."""
+        """Take the state before reading, so that changes made meanwhile are noticed."""
         digest, stamp = hashlib.blake2b(digest_size=16), stamp_of(path)
         with path.open("rb") as file:
             while piece := file.read(_PIECE):
@@ -49,17 +49,17 @@ class FileState:
 
 @dataclass(frozen=True)
 class Note:
-    """What is known of a folder `processed`."""
+    """What is known about a folder `processed`."""
 
     raw: Mapping[str, FileState]
     data: FileState
-    at: int  # nanoseconds: when the files were looked at
-    reader: str  # the version of PyG that read the text
+    at: int  # nanoseconds: when the files were inspected
+    reader: str  # version of PyG that read the text
     fingerprint: str | None = None
-    code: str | None = None  # the code that made the fingerprint
+    code: str | None = None  # code that computed the fingerprint
 
     def holds(self, folder: Path) -> Note | None:
-        """This note, brought up to date, if the files still say what it says they do."""
+        """This record, updated, if the files still match it."""
         if self.reader != reader_version():
             return None
         try:
@@ -81,19 +81,19 @@ class Note:
 
 
 def stamp_of(path: Path) -> Stamp:
-    """Size, times and number of a file."""
+    """Size, times and inode of a file."""
     found = path.stat()
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
 
 
 def settled(stamp: Stamp, at: int) -> bool:
-    """Whether a file had been left alone for long enough when it was looked at, for its times to tell of any change."""
+    """Whether a file was old enough when inspected for its times to reveal any later change."""
     _, modified, changed, _ = stamp
     return max(modified, changed) < at - _SETTLED
 
 
 def seen_again(path: Path, known: FileState, at: int) -> FileState:
-    """What a file looks like now: what was known at that time (nanoseconds), or if its times differ, read again."""
+    """The current state of a file: the known one if its times match, otherwise read again."""
     return known if settled(known.stamp, at) and stamp_of(path) == known.stamp else FileState.of(path)
 
 
@@ -103,7 +103,7 @@ def raw_files(folder: Path) -> dict[str, Path]:
 
 
 def raw_states(folder: Path) -> dict[str, FileState]:
-    """What the text files say; to be taken before PyG reads them."""
+    """The states of the text files; take them before PyG reads the files."""
     return {name: FileState.of(path) for name, path in raw_files(folder).items()}
 
 
@@ -125,12 +125,12 @@ def reader_code() -> str:
 
 
 def new_note(raw: Mapping[str, FileState], processed: Path, at: int) -> Note:
-    """The note about files that were just made from this content."""
+    """The record for files that were just made from this content."""
     return Note(raw, FileState.of(processed / DATA), at, reader_version())
 
 
 def kept_note(folder: Path) -> Note | None:
-    """The note of a set's folder, if its processed files are there and belong to its text files."""
+    """The record of a dataset's folder, if its processed files exist and match its text files."""
     noted = _read(folder / "processed" / NOTE)
     if noted is None:
         return None
@@ -141,7 +141,7 @@ def kept_note(folder: Path) -> Note | None:
 
 
 def write_note(note: Note, processed: Path) -> None:
-    """In one step; a data root that cannot be written to goes without, and only planning is slower."""
+    """Write the record atomically; if the data root is read-only, planning is only slower."""
     try:
         with replacing(processed / NOTE) as part:
             part.write_text(json.dumps({"format": _FORMAT, **asdict(note)}), encoding="utf-8")
@@ -150,7 +150,7 @@ def write_note(note: Note, processed: Path) -> None:
 
 
 def _read(path: Path) -> Note | None:
-    """A note as it was written; anything else is as good as none."""
+    """A record as it was written; an invalid one counts as missing."""
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
         if facts.pop("format") != _FORMAT:

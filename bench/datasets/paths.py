@@ -1,4 +1,4 @@
-"""Where data lives: one root, with PyG's own layout for TU sets and Errica et al.'s for splits."""
+"""Where data is stored: one root, with PyG's layout for TU datasets and that of Errica et al. for splits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+.-]{0,99}")
 
 
 def data_root(given: str | Path | None = None) -> Path:
-    """The folder given (`--data`), else $BENCH_DATA, else the user's cache folder."""
+    """The given folder (`--data`), else $BENCH_DATA, else the user's cache folder."""
     chosen = given or os.environ.get(DATA_VARIABLE)
     if chosen:
         root = Path(chosen).expanduser().absolute()
@@ -27,19 +27,19 @@ def data_root(given: str | Path | None = None) -> Path:
 
 
 def plain_name(name: str, kind: str) -> str:
-    """The name itself if it can safely be the name of a folder."""
+    """The name itself if it is safe as the name of a folder."""
     if not _PLAIN_NAME.fullmatch(name):
-        raise UserError(f"'{name}' cannot be the name of a {kind}; use letters, digits and - _ + . alone")
+        raise UserError(f"'{name}' cannot be the name of a {kind}; use only letters, digits and - _ + .")
     return name
 
 
 def tu_folder(root: Path, name: str) -> Path:
-    """The folder of a TU set; its text files are in `raw` below it, what PyG makes of them in `processed`."""
+    """The folder of a TU dataset, with the text files in `raw` and PyG's parsed copy in `processed`."""
     return root / "tu" / plain_name(name, "dataset")
 
 
 def tu_file(raw: Path, name: str, kind: str) -> Path:
-    """One of a TU set's text files, `A` or `graph_labels`, say."""
+    """The path of one of a TU dataset's text files, such as `A` or `graph_labels`."""
     return raw / f"{name}_{kind}.txt"
 
 

@@ -1,4 +1,4 @@
-"""Split files in the layout of Errica et al. (2020): where they lie, and their folds read and checked."""
+"""Split files in the layout of Errica et al. (2020): their paths, and reading and checking their folds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.datasets.paths import splits_folder
 from bench.registry import UserError
 
 FOLDS = 10
-# Errica et al. (2020): the first family is the default of a dataset.
+# Errica et al. (2020): the first family is the default for a dataset.
 PUBLISHED = {
     "PROTEINS": ("CHEMICAL",),
     "NCI1": ("CHEMICAL",),
@@ -24,19 +24,19 @@ PUBLISHED = {
 }
 _FILE_STEMS = {"PROTEINS": "PROTEINS_full"}  # same graphs, same order
 SUFFIX = "_splits.json"
-LARGEST_FILE = 2**26  # bytes; the largest published file has less than a hundredth of it
+LARGEST_FILE = 2**26  # bytes; the largest published file has less than a hundredth of this
 
 Indices = npt.NDArray[np.int64]
-Parts = tuple[Indices, Indices, Indices]  # train, validation, test
+Parts = tuple[Indices, Indices, Indices]  # training, validation, test
 
 
 def split_file(root: Path, family: str, dataset: str) -> Path:
-    """Where a dataset's split file of that family belongs."""
+    """The path of a dataset's split file of this family."""
     return splits_folder(root, family) / f"{_FILE_STEMS.get(dataset, dataset)}{SUFFIX}"
 
 
 def dataset_of_file(path: Path) -> str:
-    """The dataset that a split file speaks of, by its name."""
+    """The dataset of a split file, by its name."""
     stem = path.name.removesuffix(SUFFIX)
     return next((name for name, other in _FILE_STEMS.items() if other == stem), stem)
 
@@ -48,7 +48,7 @@ def families_at_hand(dataset: str, root: Path) -> list[str]:
 
 
 def read_folds(path: Path, dataset: str, size: int | None) -> list[Parts]:
-    """Train, validation and test part of each fold, all checked; `size` None takes the file's own word for it."""
+    """Training, validation and test part of each fold, checked; `size` None infers the size from the file."""
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise ValueError(f"it is larger than {LARGEST_FILE} bytes")
@@ -70,14 +70,14 @@ def read_folds(path: Path, dataset: str, size: int | None) -> list[Parts]:
             '(or the only one) is {"test": [...], "model_selection": [{"train": [...], "validation": [...]}]}'
         ) from error
     if len(parts) not in (1, FOLDS):
-        raise UserError(f"{path} has {len(parts)} folds instead of {FOLDS}, or one; fetch or import it again")
+        raise UserError(f"{path} has {len(parts)} folds; it must have {FOLDS} or one; fetch or import it again")
     count = sum(len(p) for p in parts[0]) if size is None else size
     for number, (train, validation, test) in enumerate(parts):
         problem = parts_problem(train, validation, test, count)
         if problem:
             raise UserError(f"{path}, fold {number}: {problem}; it does not belong to this {dataset} ({count} graphs)")
     if len(parts) > 1 and not np.array_equal(np.sort(np.concatenate([test for _, _, test in parts])), np.arange(count)):
-        raise UserError(f"{path}: the test parts do not hold each of the {count} graphs of {dataset} exactly once")
+        raise UserError(f"{path}: the test parts do not contain each of the {count} graphs of {dataset} exactly once")
     return parts
 
 

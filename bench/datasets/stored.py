@@ -1,6 +1,6 @@
-"""Graphs that somebody has in memory, kept in the data root as a dataset of their own: plain tensors and a note.
+"""Graphs from memory, stored in the data root as a dataset: plain tensors and a record.
 
-A set without a name is called after its content, so that the same graphs are the same dataset wherever they are.
+A dataset without a name is named after its content, so that the same graphs are the same dataset everywhere.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from bench.temporary import replacing, scratch_folder
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-FOLDER = "graphs"  # of the data root
+FOLDER = "graphs"  # in the data root
 DATA, NOTE = "graphs.pt", "note.json"
-ABOUT = "about.json"  # what the graphs do not say themselves
+ABOUT = "about.json"  # what cannot be derived from the graphs
 _FORMAT = 1
 _UNNAMED = "graphs"
 
 
 @dataclass(frozen=True)
 class StoredNote:
-    """What planning needs to know of a stored set, without torch."""
+    """What planning needs to know about a stored dataset, without torch."""
 
     graphs: int
     classes: int
     has_features: bool
     weighted: bool
     fingerprint: str
-    code: str  # of the code that made the fingerprint
-    stamp: tuple[int, ...]  # of the file of graphs: a copy of it is fingerprinted again
+    code: str  # of the code that computed the fingerprint
+    stamp: tuple[int, ...]  # of the graph file: a copy of it is fingerprinted again
 
 
 class StoredGraphs(Dataset):
-    """A set that `store_graphs` has put into the data root."""
+    """A dataset that `store_graphs` has written to the data root."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -80,22 +80,22 @@ def stored_folder(root: Path, name: str) -> Path:
 
 
 def stored_names(root: Path) -> set[str]:
-    """The names of the sets that are stored in a data root."""
+    """The names of the datasets stored in a data root."""
     return {path.parent.name for path in (root / FOLDER).glob(f"[!.]*/{DATA}")}
 
 
 def store_graphs(graphs: Sequence[Data], root: Path, name: str | None = None) -> str:
-    """Put graphs into the data root and return the name of the dataset; the same graphs again change nothing.
+    """Store graphs in the data root and return the name of the dataset; storing the same graphs again changes nothing.
 
-    Without a name it is `graphs-` and the fingerprint of what they say. A name that is taken by other graphs is a
-    mistake: results under it would be of two datasets.
+    The default name is `graphs-` and the fingerprint. A name that belongs to other graphs is an error, because results
+    under it would mix two datasets.
     """
     from filelock import FileLock
 
     given = GraphSet.from_graphs(name or _UNNAMED, [copy.copy(graph).cpu() for graph in graphs])
     chosen = plain_name(name, "dataset") if name else f"{_UNNAMED}-{given.fingerprint}"
     if chosen in DATASETS.entries() or chosen in OTHER_TU_SETS or tu_folder(root, chosen).exists():
-        raise UserError(f"'{chosen}' is the name of another dataset; choose another one")
+        raise UserError(f"'{chosen}' is the name of another dataset; choose another name")
     place = stored_folder(root, chosen)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ def store_graphs(graphs: Sequence[Data], root: Path, name: str | None = None) ->
 
 
 def judge_by(root: Path, name: str, metric: str) -> bool:
-    """Keep by which metric results on a stored set are judged; whether that is something new."""
+    """Set the primary metric of a stored dataset; returns whether that is a change."""
     if judged_by(root, name) == metric:
         return False
     with replacing(stored_folder(root, name) / ABOUT) as part:
@@ -133,7 +133,7 @@ def judge_by(root: Path, name: str, metric: str) -> bool:
 
 
 def judged_by(root: Path, name: str) -> str:
-    """The metric that was given with the set; accuracy if none was."""
+    """The metric given with the dataset; accuracy by default."""
     path = stored_folder(root, name) / ABOUT
     try:
         return str(json.loads(path.read_text(encoding="utf-8"))["metric"])
@@ -147,13 +147,13 @@ def _refuse_other(root: Path, name: str, given: GraphSet) -> None:
     there = GraphSet.from_graphs(name, StoredGraphs(name).load(root)).fingerprint
     if there != given.fingerprint:
         raise UserError(
-            f"the data root has other graphs under the name '{name}' ({there} instead of {given.fingerprint}); "
+            f"the data root has different graphs under the name '{name}' ({there} instead of {given.fingerprint}); "
             "choose another name"
         )
 
 
 def read_note(root: Path, name: str) -> StoredNote | None:
-    """The note of a stored set, if it belongs to the file of graphs that is there."""
+    """The record of a stored dataset, if it matches the graph file."""
     folder = stored_folder(root, name)
     try:
         facts = json.loads((folder / NOTE).read_text(encoding="utf-8"))
@@ -182,7 +182,7 @@ def _pack(given: GraphSet, path: Path) -> None:
 
 
 def _unpacked(path: Path) -> list[Data]:
-    """The graphs of a file that may come from anywhere: tensors alone, and of lengths that agree."""
+    """The graphs of an untrusted file: only tensors, with consistent lengths."""
     import torch
     from torch_geometric.data import Data
 

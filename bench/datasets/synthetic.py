@@ -1,4 +1,4 @@
-"""Random graphs that differ in structure alone: as many nodes and edges in every one of them, no features."""
+"""Random graphs that differ only in structure: all have the same number of nodes and edges and no features."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 Edges = set[tuple[int, int]]
-_REWIRED = 0.1  # share of a small world's edges that leave the ring
-_WITHIN = 0.85  # share of a block model's edges that stay inside a block
+_REWIRED = 0.1  # share of a small world's edges that are rewired
+_WITHIN = 0.85  # share of a block model's edges that are inside a block
 
 
 class Synthetic(Dataset):
@@ -36,8 +36,8 @@ class Synthetic(Dataset):
     ) -> None:
         if degree % 2 or degree > nodes // 4:
             raise UserError(
-                f"synthetic: degree={degree} does not suit nodes={nodes}; "
-                f"take an even degree up to a quarter of the nodes (here {nodes // 4 // 2 * 2})"
+                f"synthetic: degree={degree} does not fit nodes={nodes}; "
+                f"use an even degree of at most a quarter of the nodes (here {nodes // 4 // 2 * 2})"
             )
         self.graphs, self.nodes, self.degree, self.seed = graphs, nodes, degree, seed
 
@@ -65,16 +65,16 @@ def _edge(a: int, b: int) -> tuple[int, int]:
 
 
 def uniform(nodes: int, degree: int, rng: Generator) -> Edges:
-    """Erdos-Renyi with the number of edges fixed: all sets of that many edges are equally likely."""
+    """Erdos-Renyi with a fixed number of edges: all edge sets of that size are equally likely."""
     rows, columns = np.triu_indices(nodes, 1)
     chosen = rng.choice(len(rows), nodes * degree // 2, replace=False)
     return set(zip(rows[chosen].tolist(), columns[chosen].tolist(), strict=True))
 
 
 def preferential(nodes: int, degree: int, rng: Generator) -> Edges:
-    """Barabasi-Albert: each new node ties itself to degree/2 others, likelier to those with many ties.
+    """Barabasi-Albert: each new node connects to degree/2 others, with probability proportional to their degree.
 
-    The ties that the first nodes could not have yet are added in the same manner at the end.
+    The edges that the first nodes could not have yet are added in the same way at the end.
     """
     each = degree // 2
     edges: Edges = {(a, b) for a in range(each + 1) for b in range(a + 1, each + 1)}
@@ -95,7 +95,7 @@ def preferential(nodes: int, degree: int, rng: Generator) -> Edges:
 
 
 def small_world(nodes: int, degree: int, rng: Generator) -> Edges:
-    """Watts-Strogatz: a ring of near neighbours, some of whose edges are led elsewhere."""
+    """Watts-Strogatz: a ring lattice with some edges rewired."""
     ring = [(node, (node + step) % nodes) for step in range(1, degree // 2 + 1) for node in range(nodes)]
     edges: Edges = {_edge(a, b) for a, b in ring}
     for a, b in ring:
@@ -107,7 +107,7 @@ def small_world(nodes: int, degree: int, rng: Generator) -> Edges:
 
 
 def two_blocks(nodes: int, degree: int, rng: Generator) -> Edges:
-    """Stochastic block model of two halves with the number of edges inside and between them fixed."""
+    """Stochastic block model of two halves with fixed numbers of edges inside and between them."""
     rows, columns = np.triu_indices(nodes, 1)
     inside = (rows < nodes // 2) == (columns < nodes // 2)
     total = nodes * degree // 2

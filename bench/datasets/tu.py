@@ -1,4 +1,4 @@
-"""Sets of the TU collection (Morris et al., 2020), read by PyG from the data root and never downloaded here."""
+"""Datasets of the TU collection (Morris et al., 2020), read by PyG from the data root; never downloaded here."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
-_UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)  # a data root that is shared and cannot be written to
+_UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)  # a shared, read-only data root
 
 
 class TUCollection(Dataset):
-    """One set by its name in the collection; features are one-hot node labels where there are some."""
+    """A dataset by its name in the collection; features are one-hot node labels if there are any."""
 
     def __init__(self, name: str = "") -> None:
         self.name = name
@@ -62,12 +62,12 @@ class TUCollection(Dataset):
         files = raw_files(tu_folder(root, plain_name(self.name, "dataset")))
         try:
             return tuple((name, stamp_of(path)) for name, path in files.items())
-        except OSError:  # it is being replaced: what is loaded now is loaded again next time
+        except OSError:  # it is being replaced: loaded again next time
             return None
 
 
 def read_graphs(folder: Path) -> list[Data]:
-    """The graphs of a set's folder. PyG's reading of the text is kept in `processed`, as long as it belongs to it."""
+    """The graphs of a dataset's folder. PyG's parsed copy is kept in `processed` as long as it matches the text."""
     from filelock import FileLock
 
     kept = _kept(folder)
@@ -76,7 +76,7 @@ def read_graphs(folder: Path) -> list[Data]:
     validate(folder / "raw", folder.name)
     try:
         with FileLock(folder.parent / f".{folder.name}.lock"):
-            return _kept(folder) or _keep(folder)  # another process may have made it meanwhile
+            return _kept(folder) or _keep(folder)  # another process may have created it meanwhile
     except OSError as error:
         if error.errno not in _UNWRITABLE:
             raise
@@ -85,19 +85,19 @@ def read_graphs(folder: Path) -> list[Data]:
 
 
 def _kept(folder: Path) -> list[Data] | None:
-    """The reading that is kept, or nothing where there is none, or none that fits; then the text is read again."""
+    """The stored parsed copy; None if there is none or it does not match, in which case the text is parsed."""
     if kept_note(folder) is None:
         return None
     try:
         return _load(folder / "processed")
     except (ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError):
         return None
-    except pickle.UnpicklingError:  # also what asks to run code: a data root may come from anywhere
+    except pickle.UnpicklingError:  # also raised for files that would run code: a data root may come from anywhere
         return None
 
 
 def _keep(folder: Path) -> list[Data]:
-    """Read the text and put the reading in its place in one step, whatever was there."""
+    """Parse the text and move the result into place atomically."""
     place = folder / "processed"
     with scratch_folder(f".{folder.name}", folder.parent) as temporary:
         made = temporary / "processed"
@@ -112,11 +112,11 @@ def _keep(folder: Path) -> list[Data]:
 
 
 def _make(folder: Path, processed: Path) -> list[Data]:
-    """Let PyG read the text files and write its reading to a folder that is ours and empty."""
+    """Let PyG parse the text files and write the result to an empty folder of our own."""
     from torch_geometric.datasets import TUDataset
 
     class LocalSet(TUDataset):
-        log = property(lambda self: False, lambda self, value: None)  # PyG would speak of processing on stderr
+        log = property(lambda self: False, lambda self, value: None)  # keeps PyG from reporting progress on stderr
 
         @property
         def processed_dir(self) -> str:
@@ -137,28 +137,28 @@ def _make(folder: Path, processed: Path) -> list[Data]:
             f"check the files in {folder / 'raw'}, or get another copy"
         ) from error
     if graphs[0].y.is_floating_point():
-        raise UserError(f"{folder.name} has graph_attributes, a regression set; give a classification set")
+        raise UserError(f"{folder.name} has graph_attributes and is a regression dataset; use a classification dataset")
     return graphs
 
 
 def _load(processed: Path) -> list[Data]:
-    """What PyG wrote, without what it would do: fall back to a load that runs any code found in the file."""
+    """Load what PyG wrote, without PyG's fallback to a loader that can run code from the file."""
     import torch
-    import torch_geometric.data  # noqa: F401  makes its classes known to torch as safe to load
+    import torch_geometric.data  # noqa: F401  registers its classes with torch as safe to load
 
     data, slices, sizes, *_ = torch.load(processed / "data.pt", weights_only=True)
     return _separated(data, slices, sizes)
 
 
 def _separated(data: Mapping[str, Any], slices: Mapping[str, Any], sizes: Mapping[str, int]) -> list[Data]:
-    """Graph by graph, checked: an index that leads elsewhere would be read from foreign memory."""
+    """Split into graphs, with checks: an invalid index would read foreign memory."""
     import torch
     from torch_geometric.data import Data
 
     y, edges, x = data["y"], data["edge_index"], data.get("x")
     nodes = torch.tensor(data["_num_nodes"]) if x is None else slices["x"].diff()
     ends = slices["edge_index"]
-    # PyG's reader counts edges up to the last graph that has one; the others have none.
+    # PyG's reader counts edges only up to the last graph that has any.
     ends = torch.cat([ends, ends[-1:].expand(len(y) + 1 - len(ends))])
     whole = len(nodes) == len(y) == len(ends) - 1 > 0 and int(nodes.min()) >= 0 and edges.dtype == torch.long
     counts = ends.diff()
@@ -168,7 +168,7 @@ def _separated(data: Mapping[str, Any], slices: Mapping[str, Any], sizes: Mappin
         raise ValueError("an edge leads to a node that is not there")
     each_x: Sequence[Any] = [None] * len(y)
     if x is not None:
-        each_x = x[:, sizes["num_node_attributes"] :].split(nodes.tolist())  # labels alone are part of the protocol
+        each_x = x[:, sizes["num_node_attributes"] :].split(nodes.tolist())  # only node labels are part of the protocol
     each_edges = edges.split(counts.tolist(), dim=1)
     return [
         Data(x=part, edge_index=own, y=label, num_nodes=count)

@@ -1,4 +1,4 @@
-"""The text files of a TU set: which ones are used, and whether they agree with each other."""
+"""The text files of a TU dataset: which ones are used, and whether they are consistent."""
 
 from __future__ import annotations
 
@@ -17,32 +17,34 @@ from bench.registry import UserError
 # Continuous attributes and edge labels are not part of the protocol, so they are not kept.
 REQUIRED = ("A", "graph_indicator", "graph_labels")
 USED = (*REQUIRED, "node_labels")
-_WIDEST_ONE_HOT = 10_000  # a larger span of node labels is a mistake
-_LARGEST_ONE_HOT = 2**30  # numbers in all one-hot node labels; the paper's largest set has 30 million
+_WIDEST_ONE_HOT = 10_000  # a larger range of node labels is a mistake
+_LARGEST_ONE_HOT = 2**30  # numbers in all one-hot node labels; the paper's largest dataset has 30 million
 
 Table = npt.NDArray[np.int64]
 
 
 def is_complete(raw: Path, name: str) -> bool:
-    """Whether the files that a classification set needs are there."""
+    """Whether the files that a classification dataset needs exist."""
     return all(tu_file(raw, name, kind).is_file() for kind in REQUIRED)
 
 
 def normalised(content: bytes) -> bytes:
-    """The same lines, ended as PyG expects: it drops the last line of a file without a final newline."""
+    """The same lines with the line endings that PyG expects: it drops a last line without a newline."""
     return content.replace(b"\r\n", b"\n").rstrip() + b"\n"
 
 
 def validate(raw: Path, name: str) -> None:
-    """Raise one clear error unless the files are whole numbers that agree with each other."""
+    """Raise an error unless the files contain whole numbers that are consistent."""
     missing = [kind for kind in REQUIRED if not tu_file(raw, name, kind).is_file()]
     if missing:
         names = ", ".join(f"{name}_{kind}.txt" for kind in missing)
-        raise UserError(f"{name}: {names} missing; a classification set in TU layout has them, get a complete copy")
+        raise UserError(
+            f"{name}: {names} missing; every classification dataset in TU layout has them; get a complete copy"
+        )
     indicator = _read(raw, name, "graph_indicator", columns=1)[:, 0]
     labels = _read(raw, name, "graph_labels", columns=1)[:, 0]
     edges = _read(raw, name, "A", columns=2)
-    # Neighbours are compared, not subtracted: whole numbers of 64 bits can overflow, and then look small.
+    # Neighbors are compared, not subtracted: 64-bit integers can overflow and then look small.
     before, after = indicator[:-1], indicator[1:]
     if indicator[0] != 1 or np.any((after != before) & (after != before + 1)):
         raise _error(name, "graph_indicator", "it must count graphs from 1 without gaps, in order")
@@ -69,13 +71,13 @@ def validate(raw: Path, name: str) -> None:
 
 
 def summary(raw: Path, name: str) -> tuple[int, int]:
-    """How many graphs and classes a set has, from its smallest file."""
+    """The number of graphs and classes, from the smallest file."""
     labels = _read(raw, name, "graph_labels", columns=1)
     return len(labels), len(np.unique(labels))
 
 
 def digest(raw: Path, name: str) -> str:
-    """sha256 of what the files say, however they are spaced and in whatever order they list the edges."""
+    """sha256 of the content of the files, independent of whitespace and of the order of the edges."""
     found = hashlib.sha256()
     for kind in USED:
         if tu_file(raw, name, kind).is_file():
@@ -95,7 +97,7 @@ def _read(raw: Path, name: str, kind: str, columns: int | None) -> Table:
         raise _error(name, kind, "it is empty")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # numpy warns of what it should refuse: empty input, fractions as integers
+            warnings.simplefilter("error")  # numpy only warns about empty files and fractions
             table: npt.NDArray[Any] = np.loadtxt(
                 io.StringIO(text), dtype=np.int64, delimiter=",", comments=None, ndmin=2
             )

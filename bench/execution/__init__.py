@@ -1,1 +1,1 @@
-"""Ways to run trials: in this process, in several, or on a Dask cluster. The numbers are the same."""
+"""Running trials: in this process, in worker processes, or on a cluster. The results are the same."""

@@ -1,7 +1,7 @@
-"""What keeps a method's misdeeds within its own trial; used where trials run, by every executor.
+"""Limits the effects of a method's misbehavior to its own trial; used by every executor.
 
-A method is somebody else's code: it may call `sys.exit`, raise what nobody catches, or warn a million times. Whatever
-it does, its worker answers with a reason, and its warnings reach the user once each.
+A method is third-party code: it may call `sys.exit`, raise uncatchable exceptions, or warn a million times. In any case
+its worker responds with a reason, and each warning reaches the user once.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import Any, TypeVar
 
 from bench.registry import UserError
 
-MOST_WARNINGS = 20  # different ones that a worker passes on, and that a run shows
+MOST_WARNINGS = 20  # distinct warnings that a worker forwards and that a run shows
 LONGEST = 500  # characters of a reason or a warning
 
 T = TypeVar("T")
-Report = Callable[[str, Any], None]  # a kind of message and its content, for the driver
+Report = Callable[[str, Any], None]  # a message type and its content, for the driver
 _here = threading.local()
 
 
 class TaskFailed(Exception):
-    """A task that has no result through a fault of its own, in words for the record."""
+    """A task without a result, through its own fault; the message is recorded."""
 
 
 def contained(function: Callable[..., T], *payload: Any) -> T:
-    """Call a function; whatever it raises, except the user's own Ctrl-C, becomes a TaskFailed."""
+    """Call a function; anything it raises, except the user's own Ctrl-C, becomes a TaskFailed."""
     try:
         return function(*payload)
     except BaseException as error:
@@ -38,7 +38,7 @@ def contained(function: Callable[..., T], *payload: Any) -> T:
 
 
 def users_own(error: BaseException) -> bool:
-    """Whether this is Ctrl-C at the terminal; workers never see it, so there it is a method's doing."""
+    """Whether this is Ctrl-C in the terminal; workers never receive it, so there a method must have raised it."""
     in_driver = threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None
     return isinstance(error, KeyboardInterrupt) and in_driver
 
@@ -59,19 +59,19 @@ def one_line(text: str) -> str:
 
 
 def report_to(report: Report | None) -> None:
-    """From now on, this thread tells its driver what it is doing."""
+    """From now on, this thread reports its progress to the driver."""
     _here.report = report
 
 
 def begin_trial() -> None:
-    """Told before each trial of a task, for the time limit."""
+    """Called before each trial of a task, for the time limit."""
     report: Report | None = getattr(_here, "report", None)
     if report is not None:
         report("begin", None)
 
 
 class WarningFilter:
-    """Lets each message through once, and not more than some."""
+    """Passes each message once, up to a maximum number."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say = say
@@ -88,7 +88,7 @@ class WarningFilter:
 
 
 def forward_warnings(say: Callable[[str], None]) -> None:
-    """Send this process's warnings, also those that are logged, to the driver instead of the terminal."""
+    """Send this process's warnings, including logged ones, to the driver instead of the terminal."""
     passed_on = WarningFilter(say)
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:

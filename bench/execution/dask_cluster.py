@@ -1,7 +1,7 @@
-"""The pool of a Dask cluster: one that is there already, or a local one made for the run.
+"""The pool of a Dask cluster: an existing one, or a local one created for the run.
 
-A thread of its own follows what was sent. A scheduler that is restarted gets everything again that it had; a worker
-that dies is Dask's to replace, and what it had is given back as `WorkerLost`.
+A separate thread monitors what was sent. A restarted scheduler gets all its tasks again. Dask replaces a worker that
+dies, and its task is returned as `WorkerLost`.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from bench.plan.cells import PARTS, Cell
 from bench.registry import UserError
 from bench.warn_once import warn_once
 
-WORKER_SECONDS = 30  # how long a cluster may take to show its first worker
-RETURN_SECONDS = 120.0  # how long a scheduler may take to come back
-LOOK_EVERY = 5.0  # seconds between looks at how many workers there are
-LOST_SECONDS = 60.0  # after which a worker of our own cluster that died while it started does not come any more
+WORKER_SECONDS = 30  # how long to wait for the first worker of a cluster
+RETURN_SECONDS = 120.0  # how long to wait for a scheduler to come back
+LOOK_EVERY = 5.0  # seconds between checks of the number of workers
+LOST_SECONDS = 60.0  # after this time, a worker of our own cluster that died during startup counts as lost
 MOST_REPLACED = 20  # such workers before one finishes a task
-RESULT_SECONDS = 10.0  # more than a finished task's value takes to arrive
+RESULT_SECONDS = 10.0  # more than the result of a finished task takes to arrive
 PAUSE = 0.05
 
 
 @dataclass(frozen=True)
 class _Call:
-    """A task on its way."""
+    """A task in progress."""
 
     number: int
     function: Callable[..., Any]
@@ -44,14 +44,14 @@ class _Call:
 
 
 class _SchedulerLost(Exception):
-    """The connection to the scheduler broke; everything that was sent to it is lost."""
+    """The connection to the scheduler broke; all its tasks are lost."""
 
 
 class DaskPool(Pool):
     """The workers of a Dask cluster; each keeps its datasets between tasks."""
 
     takes_scheduler = True
-    quiet = True  # whether workers of our own share the terminal, so that what they print is dropped
+    quiet = True  # whether our own workers share the terminal, so that their output is dropped
 
     def __init__(self, setup: PoolSetup) -> None:
         try:
@@ -73,11 +73,11 @@ class DaskPool(Pool):
         self._heard = WarningFilter(warn_once)
         self._broken: UserError | None = None
         self._closing = False
-        self._lock = threading.Lock()  # between the callers and the thread that follows
+        self._lock = threading.Lock()  # between the callers and the monitoring thread
         self._thread: threading.Thread | None = None
         if scheduler is not None:
             reach(scheduler)
-        for name in ("distributed", "distributed.client"):  # they tell of lost connections at length; we in one line
+        for name in ("distributed", "distributed.client"):  # verbose about lost connections
             logging.getLogger(name).setLevel(logging.CRITICAL)
         if scheduler is None:
             self.cluster = self._start_cluster()
@@ -94,7 +94,7 @@ class DaskPool(Pool):
         return own_cluster(self.setup.jobs)
 
     def _prepare(self) -> None:
-        """What a new connection needs."""
+        """Prepare a new connection."""
         self.client.subscribe_topic(self._topic, self._hear)
         if self.cluster is not None and self.quiet:
             from bench.execution.dask_worker import Quiet
@@ -102,7 +102,7 @@ class DaskPool(Pool):
             self.client.register_plugin(Quiet())
 
     def _check(self, cells: Sequence[Cell]) -> None:
-        """Whether every worker has the package, the same versions and the datasets; before the first trial."""
+        """Check before the first trial that every worker has the package, the same versions and the datasets."""
         self._wait_for_first()
         self._threads = sum(self.client.nthreads().values())
         from bench.execution.dask_worker import worker_obstacle
@@ -113,10 +113,12 @@ class DaskPool(Pool):
                 worker_obstacle, self.setup.settings, list(sample.values())
             )
         except ImportError as error:
-            raise UserError(f"a Dask worker cannot import augbench ({error}); install it where workers run") from error
+            raise UserError(
+                f"a Dask worker cannot import augbench ({error}); install it on the machines of the workers"
+            ) from error
         for worker, obstacle in answers.items():
             if obstacle:
-                raise UserError(f"the Dask worker {worker} cannot take part: {obstacle}")
+                raise UserError(f"the Dask worker {worker} cannot be used: {obstacle}")
 
     def _wait_for_first(self) -> None:
         try:
@@ -153,7 +155,7 @@ class DaskPool(Pool):
             self._thread.join(RESULT_SECONDS)
 
     def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
-        """A message of a worker: a warning, or that a trial takes too long."""
+        """Handle a message from a worker: a warning, or a trial that exceeds its time limit."""
         message = event[1]
         if "warning" in message:
             self._heard(message["warning"])
@@ -181,7 +183,7 @@ class DaskPool(Pool):
             time.sleep(PAUSE)
 
     def _look(self) -> None:
-        """How many workers there are, and whether the scheduler is."""
+        """Check the scheduler and the number of workers."""
         if self.client.status != "running":
             raise _SchedulerLost
         if time.monotonic() - self._looked < LOOK_EVERY:
@@ -197,7 +199,7 @@ class DaskPool(Pool):
 
     def _no_worker(self) -> None:
         if self.cluster is None:
-            warn_once(f"the Dask scheduler {self.address} has no worker left; the run goes on when one joins")
+            warn_once(f"the Dask scheduler {self.address} has no workers left; the run continues when one joins")
 
     def _send(self) -> None:
         from bench.execution.dask_worker import run_call
@@ -205,20 +207,20 @@ class DaskPool(Pool):
         while self._waiting:
             call = self._waiting[0]
             words = (self._topic, call.number, self.setup.timeout, call.function, call.payload)
-            try:  # the first calls first: Dask would else take them in an order of its own
+            try:  # first in, first out: Dask would otherwise use its own order
                 self._sent[self.client.submit(run_call, *words, pure=False, priority=-call.number)] = call
             except OSError as error:
                 raise _SchedulerLost from error
             self._waiting.popleft()
 
     def _judge(self, sent: Any) -> None:
-        """What became of a call, if that is known."""
+        """The outcome of a call, if it is known."""
         from distributed import KilledWorker
 
         call = self._sent[sent]
         if call.number in self._overdue:
             del self._sent[sent]
-            sent.cancel()  # Dask would give it to the next worker
+            sent.cancel()  # otherwise Dask would give it to the next worker
             call.future.set_exception(TaskFailed(overdue(self.setup.timeout or 0.0)))
             return
         if not sent.done():
@@ -230,7 +232,7 @@ class DaskPool(Pool):
             del self._sent[sent]
             if isinstance(error, KilledWorker):
                 call.future.set_exception(self._lost(error))
-            else:  # a worker that joined later and lacks a package, say
+            else:  # for example, a worker that joined later and lacks a package
                 call.future.set_exception(TaskFailed(ending(error)))
             return
         try:
@@ -238,20 +240,20 @@ class DaskPool(Pool):
         except (Exception, asyncio.CancelledError) as error:
             if self.client.status != "running" or sent.cancelled():
                 raise _SchedulerLost from error
-            return  # its worker died before it handed the result over: Dask runs it again
+            return  # its worker died before delivering the result: Dask runs it again
         del self._sent[sent]
         self._replaced = 0
         call.future.set_result(value)
 
     def _lost(self, error: Exception) -> WorkerLost:
-        """Dask has tried as often as its scheduler was told to; ours is told to try once."""
+        """Dask has retried as often as its scheduler was configured to; ours is configured to try once."""
         reason = "its worker died, most likely out of memory"
         if self.cluster is not None:
             return WorkerLost(reason)
         return WorkerLost(f"{reason} ({one_line(str(error))[:200]})", deaths=2)
 
     def _replace_lost(self) -> None:
-        """Dask restarts a worker that dies, but gives it up when it dies while it starts."""
+        """Dask restarts a worker that dies, but not one that dies during startup."""
         now, expected = time.monotonic(), self.cluster.worker_spec
         missing = set(expected) - set(self.cluster.workers)
         self._missing = {name: self._missing.get(name, now) for name in missing}
@@ -266,20 +268,20 @@ class DaskPool(Pool):
             self.cluster.scale(self.setup.jobs)
 
     def _count_replaced(self, lost: int, reason: str) -> None:
-        """Something keeps workers from starting if so many of them end before one finishes a task."""
+        """If this many workers end before one finishes a task, something prevents them from starting."""
         self._replaced += lost
         if self._replaced > MOST_REPLACED:
             raise UserError(
-                f"{self._replaced} {reason}; what was finished is kept, run the same command again to go on"
+                f"{self._replaced} {reason}; finished trials are kept; run the same command again to resume"
             )
 
     def _take_back(self) -> None:
-        """Nothing of what was sent will come; it goes first when there is somebody to send it to."""
+        """Nothing that was sent will return; it is sent again first once there is a scheduler."""
         self._waiting.extendleft(reversed(sorted(self._sent.values(), key=lambda call: call.number)))
         self._sent.clear()
 
     def _come_back(self) -> None:
-        """Wait for a scheduler that was lost; one of our own, in this process, does not come back."""
+        """Wait for a lost scheduler; our own scheduler, in this process, does not come back."""
         from distributed import Client
 
         self.client.close(timeout=2)
@@ -301,11 +303,11 @@ class DaskPool(Pool):
 
     def _gone(self) -> UserError:
         return UserError(
-            f"the Dask scheduler {self.address} is gone; what was finished is kept, run the same command again to go on"
+            f"the Dask scheduler {self.address} is gone; finished trials are kept; run the same command again to resume"
         )
 
     def _break(self, error: UserError) -> None:
-        """Nothing will come any more."""
+        """No more results will arrive."""
         with self._lock:
             self._broken = error
             calls = [*self._sent.values(), *self._waiting]

@@ -1,4 +1,4 @@
-"""A Dask cluster of our own, or reaching one within a bounded time, or one line that says why not."""
+"""Create our own Dask cluster, or connect to one within a time limit; otherwise give a one-line reason."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ CONNECT_SECONDS = 10
 
 @contextmanager
 def own_scheduler() -> Iterator[None]:
-    """Settings of a scheduler that is made for a run.
+    """Settings of a scheduler created for a run.
 
-    Who is to blame for a death is decided by the run, so that Dask need not try three times more first.
+    The run itself decides what caused a worker's death, so Dask need not retry three times first.
     """
     import dask
 
@@ -29,7 +29,7 @@ def own_scheduler() -> Iterator[None]:
 
 
 def own_cluster(workers: int) -> Any:
-    """A cluster of this machine, for one run."""
+    """A cluster on this machine, for one run."""
     from distributed import LocalCluster
 
     with own_scheduler():
@@ -43,7 +43,7 @@ def own_cluster(workers: int) -> Any:
 
 
 def reach(address: str) -> None:
-    """Dask itself would try for long to reach a scheduler that is not there."""
+    """Fail quickly; Dask itself would try for a long time to reach a missing scheduler."""
     try:
         place = urlsplit(address if "://" in address else f"tcp://{address}")
         if not place.hostname or not place.port:
@@ -56,7 +56,7 @@ def reach(address: str) -> None:
 
 
 def connected(client: Callable[..., Any], target: Any, address: str) -> Any:
-    """A client of the cluster. A port of something else, a dashboard's say, would keep it waiting for ever."""
+    """A client of the cluster. Another kind of server, such as a dashboard, would keep Dask's client waiting."""
     made: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def connect() -> None:
@@ -69,7 +69,7 @@ def connected(client: Callable[..., Any], target: Any, address: str) -> Any:
     try:
         found = made.get(timeout=CONNECT_SECONDS + 2)
     except queue.Empty:
-        raise _unreachable(address, TimeoutError("what listens there does not speak Dask's protocol")) from None
+        raise _unreachable(address, TimeoutError("the server there does not speak Dask's protocol")) from None
     if isinstance(found, Exception):
         raise _unreachable(address, found) from found
     return found

@@ -1,4 +1,4 @@
-"""What a worker of a Dask cluster does with a task: run it, pass warnings on, end itself when it takes too long."""
+"""What a worker of a Dask cluster does with a task: run it, forward warnings, and exit if it exceeds its time limit."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from bench.plan.cells import Cell
 from bench.protocol.splits import resolve_splits
 from bench.registry import UserError
 
-NOTICE_SECONDS = 1.0  # for the last message of a worker to leave it
-GRACE_SECONDS = 30.0  # beyond the limit, after which a worker that cannot even say so is ended
+NOTICE_SECONDS = 1.0  # for a worker's last message to be sent
+GRACE_SECONDS = 30.0  # beyond the limit; then a worker that cannot even report it is killed
 
 _topics: set[str] = set()
 
@@ -29,7 +29,7 @@ _topics: set[str] = set()
 def run_call(
     topic: str, number: int, limit: float | None, function: Callable[..., Any], payload: tuple[Any, ...]
 ) -> Any:
-    """Call a function; `topic` is where its driver listens, and `number` the name it knows the call by."""
+    """Call a function; `topic` is where its driver listens, `number` identifies the call."""
     worker = get_worker()
     if topic not in _topics:
         _topics.add(topic)
@@ -46,19 +46,19 @@ def run_call(
 
 
 class Watch:
-    """Ends this process when a trial takes too long; Dask starts another one."""
+    """Ends this process when a trial exceeds its time limit; Dask starts a new one."""
 
     def __init__(self, limit: float, tell: Callable[[], None]) -> None:
         self.limit, self.tell = limit, tell
         self._timer: threading.Timer | None = None
-        self._silence = Path(os.devnull).open("w")  # noqa: SIM115 - it stays with the watch
+        self._silence = Path(os.devnull).open("w")  # noqa: SIM115 - open as long as the watch exists
 
     def restart(self) -> None:
         self.stop()
         self._timer = threading.Timer(self.limit, self._expire)
         self._timer.daemon = True
         self._timer.start()
-        # Compiled code that never lets go of the interpreter stops the timer too, but not this.
+        # Compiled code that never releases the interpreter blocks the timer, but not this.
         faulthandler.dump_traceback_later(self.limit + GRACE_SECONDS, exit=True, file=self._silence)
 
     def stop(self) -> None:
@@ -73,7 +73,7 @@ class Watch:
 
 
 class Quiet(WorkerPlugin):
-    """Workers of a cluster of our own share the terminal: what they print is dropped."""
+    """Workers of our own cluster share the terminal: their output is dropped."""
 
     def setup(self, worker: Worker) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -82,7 +82,7 @@ class Quiet(WorkerPlugin):
 
 
 def worker_obstacle(settings: WorkerSettings, cells: list[dict[str, Any]]) -> str | None:
-    """Asked of each worker: why it could not run such cells."""
+    """Called on each worker: why it cannot run such cells, if it cannot."""
     root = data_root(settings.data_root)
     for cell in map(Cell.from_json, cells):
         reason = other_versions(cell) or _no_data(cell.dataset, cell.splits, root)

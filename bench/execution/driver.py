@@ -1,4 +1,4 @@
-"""The driver of a run: hands trials to a pool, and tells the listeners what happens to each of them."""
+"""The driver of a run: sends trials to a pool and reports their outcomes to the listeners."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from bench.results.records import TrialRecord
 
 __all__ = ["Clock", "Driver", "Tally"]
 
-AHEAD = 2  # tasks in hand per worker, so that none waits for the driver
+AHEAD = 2  # tasks queued per worker, so that none waits for the driver
 
 
 @dataclass
 class Tally:
-    """What a run did."""
+    """The counts of a run."""
 
     ran: int = 0
-    training: float = 0.0  # seconds that the trials took, over all workers
+    training: float = 0.0  # seconds that the trials took, summed over workers
     interrupted: bool = False
 
 
 @dataclass(frozen=True)
 class Driver:
-    """A plan and all that it is run with. `state` is the ledger's, which a listener keeps up to date."""
+    """A plan and everything needed to run it. `state` is that of the ledger, kept up to date by a listener."""
 
     plan: Plan
     state: LedgerState
     settings: WorkerSettings
-    pool: Callable[[], Pool]  # made when there is something to run
+    pool: Callable[[], Pool]  # created when there is something to run
     listeners: Listeners
 
     def run(self, jobs: Sequence[Job]) -> Tally:
-        """Run the jobs. Interrupted or not, every trial that was reported is with the listeners."""
+        """Run the jobs. Even after an interruption, listeners have received every finished trial."""
         tally = Tally()
         try:
             self.listeners.emit(Planned(self.plan, self.state, jobs))

@@ -1,4 +1,4 @@
-"""What happens in a run, as values that listeners are told: the ledger, MLflow, a progress bar, a notebook."""
+"""The events of a run, sent to listeners: the ledger, MLflow, a progress bar, a notebook."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bench.registry import UserError
 from bench.results.ledger import LedgerState
 from bench.results.records import TrialRecord
 
-CLOSE_SECONDS = 5.0  # for a listener to end what it is at when a run is interrupted
+CLOSE_SECONDS = 5.0  # for a listener to finish its current work after an interruption
 
 
 @dataclass(frozen=True)
 class Planned:
-    """Everything is checked; these trials are about to run. `state` is what the ledger knows, from now on too."""
+    """Everything is checked; these trials are about to run. `state` is the ledger's state, which is kept up to date."""
 
     plan: Plan
     state: LedgerState
@@ -31,7 +31,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Started:
-    """A trial was handed to the workers."""
+    """A trial was sent to the workers."""
 
     cell: Cell
     trial: Trial
@@ -39,7 +39,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Finished:
-    """A trial is over, with or without a result; its record is in the ledger."""
+    """A trial has ended, with or without a result; its record is in the ledger."""
 
     cell: Cell
     record: TrialRecord
@@ -48,7 +48,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something that the user should know, in one line."""
+    """Information for the user, in one line."""
 
     text: str
     warning: bool = True
@@ -56,7 +56,7 @@ class Notice:
 
 @dataclass(frozen=True)
 class Done:
-    """Nothing runs any more."""
+    """The run has ended."""
 
     state: LedgerState
     interrupted: bool
@@ -68,13 +68,13 @@ Listener = Callable[[Event], None]
 
 @dataclass
 class Clock:
-    """Seconds spent on each duty beside training."""
+    """Measures the time spent on each activity other than training."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
     def on(self, duty: str) -> Iterator[None]:
-        """Add the time of a `with` block to a duty."""
+        """Add the time of a `with` block to an activity."""
         start = time.perf_counter()
         try:
             yield
@@ -83,9 +83,9 @@ class Clock:
 
 
 class Listeners:
-    """Passes events on. A listener that fails is told of once and asked no more; the run does not wait for it.
+    """Distributes events. A listener that fails is reported once and then skipped; the run does not wait for it.
 
-    The one exception is a listener that is `required`, the ledger's writer: what it raises ends the run.
+    The exception is a listener that is `required`, such as the ledger's writer: its errors end the run.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -94,15 +94,15 @@ class Listeners:
         self._beside: list[_Beside] = []
 
     def add(self, listener: Listener, duty: str | None = None, required: bool = False) -> None:
-        """A listener that is told at once, in the order of adding; its time is put down under its duty."""
+        """Add a listener that is called synchronously, in order of registration; its time is measured as `duty`."""
         self._direct.append((duty, listener, required))
 
     def add_beside(self, listener: Listener, duty: str) -> None:
-        """A listener with a thread of its own, for what talks to a server that may be slow or gone."""
+        """Add a listener that runs in a thread of its own, because its server may be slow or unreachable."""
         self._beside.append(_Beside(listener, duty, self))
 
     def emit(self, event: Event) -> None:
-        """Tell every listener."""
+        """Send an event to every listener."""
         for entry in list(self._direct):
             duty, listener, required = entry
             try:
@@ -121,14 +121,14 @@ class Listeners:
                 beside.take(event)
 
     def close(self, wait: bool) -> None:
-        """Let the listeners with threads end: with all they were told, or with what they are at."""
+        """Stop the threads of listeners: after all their events or, if interrupted, after the current one."""
         for beside in self._beside:
             beside.close(wait)
         self._beside.clear()
 
 
 class _Beside:
-    """A listener in a thread of its own; it hears everything, in order, later."""
+    """A listener in a separate thread; it receives all events in order, with a delay."""
 
     def __init__(self, listener: Listener, duty: str, listeners: Listeners) -> None:
         self.listener, self.duty, self.listeners = listener, duty, listeners

@@ -1,4 +1,4 @@
-"""The listener that makes a run last: every finished trial is on disk before anybody else hears of it."""
+"""The listener that makes a run durable: every finished trial is on disk before any other listener is notified."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.results.records import CellRecord, PlanRecord, Record
 
 
 class LedgerWriter:
-    """Writes what a run sets out to do, then each of its trials."""
+    """Writes the plan of a run, then each of its trials."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
@@ -28,7 +28,7 @@ class LedgerWriter:
 
 
 def announce(plan: Plan, ledger: Ledger) -> str:
-    """Write what the ledger does not know yet of this run: its origin, its cells, its plan."""
+    """Write what the ledger does not know yet about this run: its provenance, its cells, its plan."""
     origin = provenance()
     new: list[Record] = [] if origin.id in ledger.state.provenance else [origin]
     new += [CellRecord(cell.key, cell) for cell in plan.cells if cell.key not in ledger.state.cells]

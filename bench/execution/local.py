@@ -1,8 +1,8 @@
 """The pool of worker processes on this machine.
 
-Each worker has a channel of its own to the driver, so that a death is the death of one task, a task that takes too
-long can be ended by itself, and memory that a dead worker had claimed is free again. Workers start when there is
-something to do. What they print is read and dropped, except for the last of it, which is part of a death's reason.
+Each worker has its own connection to the driver. The death of a worker therefore affects one task, a task that exceeds
+its time limit can be stopped individually, and the memory claimed by a dead worker is released. Workers start when
+there is something to do. Their output is discarded, except for its end, which is quoted if they die.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from bench.execution.worker_process import serve
 from bench.registry import UserError
 from bench.warn_once import warn_once
 
-KEPT = 2000  # bytes of a worker's output that are remembered
+KEPT = 2000  # bytes of a worker's output that are kept
 QUOTED = 200  # characters of it in a reason
-STILLBORN = 3  # workers in a row that may die before they are ready
+STILLBORN = 3  # consecutive workers that may die during startup
 AT_ONCE = 65536
-LEAVING = 1.0  # seconds that a dismissed worker may take to end
+LEAVING = 1.0  # seconds a dismissed worker gets to exit
 
 
 @dataclass
 class _Call:
-    """A task on its way."""
+    """A task in progress."""
 
     task: bytes
     future: Future[Any] = field(default_factory=Future)
@@ -48,7 +48,7 @@ class _Call:
 
 @dataclass
 class _Worker:
-    """A process, as the driver sees it."""
+    """A worker process from the driver's point of view."""
 
     number: int
     process: BaseProcess
@@ -56,12 +56,12 @@ class _Worker:
     output: Connection
     ready: bool = False
     call: _Call | None = None
-    since: float | None = None  # when its trial began; none while it waits for memory
+    since: float | None = None  # when its trial started; None while it waits for memory
     tail: bytes = b""
     mute: bool = False  # it has closed its output
 
     def read_output(self) -> bool:
-        """Take what it printed; False when there was nothing."""
+        """Read its output; False at the end."""
         if self.mute or not self.output.poll():
             return False
         found = os.read(self.output.fileno(), AT_ONCE)
@@ -70,7 +70,7 @@ class _Worker:
         return not self.mute
 
     def parts(self) -> list[Any]:
-        """What to wait on for news of it."""
+        """What to wait on for messages from it."""
         return [self.channel, self.process.sentinel, *([] if self.mute else [self.output])]
 
     def last_words(self) -> str:
@@ -78,7 +78,7 @@ class _Worker:
         return one_line(lines[-1])[-QUOTED:] if lines else ""
 
     def dismiss(self) -> None:
-        """Let it leave by itself if it has nothing to do."""
+        """Let it exit on its own if it is idle."""
         if self.ready and self.call is None:
             self.channel.close()
 
@@ -92,7 +92,7 @@ class _Worker:
 
 
 class LocalPool(Pool):
-    """Worker processes, as many as the memory allows; new ones take the place of those that died."""
+    """Worker processes, as many as fit into memory; those that die are replaced."""
 
     shares_memory = True
 
@@ -100,7 +100,9 @@ class LocalPool(Pool):
         self.timeout, budget = setup.timeout, setup.settings.memory
         self._size = setup.jobs if budget is None else workers_within(budget, setup.jobs)
         if budget is not None and self._size < setup.jobs:
-            warn_once(f"{self._size} of {setup.jobs} workers, for {shown(budget)} of memory; --memory allows more")
+            warn_once(
+                f"{self._size} of {setup.jobs} workers, for {shown(budget)} of memory; raise --memory to use more"
+            )
         self._claims = None if budget is None else Claims(budget)
         self._workers: dict[int, _Worker] = {}
         self._waiting: deque[_Call] = deque()
@@ -108,7 +110,7 @@ class LocalPool(Pool):
         self._once_ready = False
         self._heard = WarningFilter(warn_once)
         self._broken: UserError | None = None
-        self._lock = threading.Lock()  # between the callers and the thread that manages
+        self._lock = threading.Lock()  # between the callers and the managing thread
         self._closing = False
         self._wakened, self._waker = os.pipe()
         self._pipe = [self._wakened, self._waker]
@@ -131,7 +133,7 @@ class LocalPool(Pool):
             self._waiting.append(call)
         if self._thread is None:
             atexit.register(self.close)
-            resource_tracker.ensure_running()  # it would lift the mask of signals when it starts
+            resource_tracker.ensure_running()  # started now, because on startup it would unblock signals
             self._thread = threading.Thread(target=self._manage, name="pool", daemon=True)
             self._thread.start()
         self._wake()
@@ -151,8 +153,8 @@ class LocalPool(Pool):
         os.write(self._waker, b".")
 
     def _manage(self) -> None:
-        """Everything about the workers happens in this thread."""
-        # Passed on to every process that it starts: a terminal sends Ctrl-C to all, but the driver alone answers it.
+        """Manages the workers; runs in its own thread."""
+        # Inherited by every process it starts: a terminal sends Ctrl-C to all, but only the driver handles it.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             while not self._closing:
@@ -160,7 +162,7 @@ class LocalPool(Pool):
                 self._hand_out()
                 self._listen()
         except Exception as error:
-            self._break(UserError(f"the pool of workers cannot go on: {type(error).__name__}: {error}"))
+            self._break(UserError(f"the worker pool cannot continue: {type(error).__name__}: {error}"))
         finally:
             for worker in self._workers.values():
                 worker.dismiss()
@@ -168,7 +170,7 @@ class LocalPool(Pool):
                 self._part_with(worker)
 
     def _start_workers(self) -> None:
-        """As many as there is work for; those that are still starting count."""
+        """Start as many as there is work for, counting those that are still starting."""
         free = sum(worker.call is None for worker in self._workers.values())
         for _ in range(min(len(self._waiting) - free, self._size - len(self._workers))):
             made = context()
@@ -189,17 +191,17 @@ class LocalPool(Pool):
         for worker in self._workers.values():
             if worker.ready and worker.call is None and self._waiting:
                 worker.call = self._waiting.popleft()
-                with suppress(OSError):  # it died meanwhile, which `_listen` finds out
+                with suppress(OSError):  # it died in the meantime, which `_listen` notices
                     worker.channel.send_bytes(worker.call.task)
 
     def _listen(self) -> None:
-        """Wait until something happens, and take note of it."""
+        """Wait for something to happen and record it."""
         workers = list(self._workers.values())
         news = connection.wait([self._wakened, *(part for one in workers for part in one.parts())], self._patience())
         if self._wakened in news:
             os.read(self._wakened, AT_ONCE)
         for worker in workers:
-            dead = not worker.process.is_alive()  # asked first: what it said before its end is still to be read
+            dead = not worker.process.is_alive()  # checked first: its last messages are still to be read
             worker.read_output()
             self._hear(worker)
             if dead:
@@ -214,7 +216,7 @@ class LocalPool(Pool):
                     worker.channel.send_bytes(b"granted")
 
     def _patience(self) -> float | None:
-        """Seconds until the next trial is overdue."""
+        """Seconds until the next trial exceeds its time limit."""
         begun = [worker.since for worker in self._workers.values() if worker.since is not None]
         return max(0.0, min(begun) + self.timeout - time.monotonic()) + 0.01 if self.timeout and begun else None
 
@@ -223,7 +225,7 @@ class LocalPool(Pool):
             while worker.channel.poll():
                 kind, value = worker.channel.recv()
                 self._take(worker, kind, value)
-        except (EOFError, OSError):  # it is gone, or has lost the way to us
+        except (EOFError, OSError):  # it has exited, or lost the connection
             worker.process.kill()
 
     def _take(self, worker: _Worker, kind: str, value: Any) -> None:
@@ -261,8 +263,8 @@ class LocalPool(Pool):
             if not self._once_ready or self._stillborn >= STILLBORN:
                 self._break(
                     UserError(
-                        f"worker processes end before they start{said}; `--executor serial` needs none, and a script "
-                        'of your own may start a run only under `if __name__ == "__main__":`'
+                        f"worker processes end before they start{said}; use `--executor serial`; a script of your own "
+                        'must start a run under `if __name__ == "__main__":`'
                     )
                 )
 
@@ -279,7 +281,7 @@ class LocalPool(Pool):
             self._claims.leave(worker.number)
 
     def _break(self, error: UserError) -> None:
-        """Nothing will come any more."""
+        """No more results will arrive."""
         with self._lock:
             self._broken = error
             calls = [worker.call for worker in self._workers.values() if worker.call is not None]
@@ -292,7 +294,7 @@ class LocalPool(Pool):
 
 
 def _ended(code: int) -> str:
-    """How a process came to its end."""
+    """How a process ended."""
     if code == -signal.SIGKILL:
         return "was killed, most likely out of memory; try fewer --jobs or less --memory"
     if code < 0:

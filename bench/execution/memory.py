@@ -1,4 +1,4 @@
-"""How much memory trials may take together: what the user allows, and workers that wait until a trial fits."""
+"""The memory limit for all trials together: set by the user, enforced by letting workers wait until a trial fits."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 GIB = 2**30
 UNITS = {"": 1, "B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": GIB, "TIB": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9}
-DEFAULT_SHARE = 0.8  # of what is free when the run starts
-WORKER = GIB // 2  # what a worker holds before its first trial: Python, torch, a small dataset
+DEFAULT_SHARE = 0.8  # of the memory that is free when the run starts
+WORKER = GIB // 2  # used by a worker before its first trial: Python, torch, a small dataset
 
 
 def parse_memory(text: str) -> int:
@@ -30,12 +30,12 @@ def parse_memory(text: str) -> int:
 
 
 def memory_budget(text: str | None) -> int:
-    """What the user allows, else a share of what is free now."""
+    """The user's limit, or a share of the memory that is free now."""
     return parse_memory(text) if text else int(DEFAULT_SHARE * psutil.virtual_memory().available)
 
 
 def workers_within(budget: int, jobs: int) -> int:
-    """So many worker processes as the budget can hold at rest."""
+    """The number of idle workers that fit into the budget."""
     return max(1, min(jobs, budget // WORKER))
 
 
@@ -44,11 +44,13 @@ def shown(amount: float) -> str:
 
 
 class Claims:
-    """What the workers of one pool hold or are about to hold. Their driver keeps it: a dead worker gives all back."""
+    """The memory that the workers of a pool hold or have claimed. Kept by the driver, so a dead worker's share is
+    released.
+    """
 
     def __init__(self, budget: int) -> None:
         self.budget = budget
-        self._granted: dict[int, int] = {}  # by worker: what its trial takes beside the worker itself
+        self._granted: dict[int, int] = {}  # by worker: what its trial takes in addition to the worker itself
         self._asked: dict[int, int] = {}
         self._workers: set[int] = set()
 
@@ -71,10 +73,10 @@ class Claims:
         self._granted.pop(worker, None)
 
     def grant(self) -> list[int]:
-        """The workers whose claims fit now, in the order in which they asked; they hold what they asked for."""
+        """The workers whose claims fit now, in order of their requests; their claims are granted."""
         served = []
         for worker, amount in list(self._asked.items()):
-            # A trial may always train where no other does: its own estimate was within the budget.
+            # A trial may always run alone: its own estimate was within the budget.
             if not self._granted or self.held + amount <= self.budget:
                 self._granted[worker] = self._asked.pop(worker)
                 served.append(worker)
@@ -82,10 +84,10 @@ class Claims:
 
 
 class Room(Protocol):
-    """A worker's way to its pool's claims."""
+    """A worker's connection to its pool's claims."""
 
     def claim(self, amount: int) -> None:
-        """Return when the pool has so much room."""
+        """Return when the pool has granted this much memory."""
 
     def give_back(self) -> None: ...
 
@@ -94,14 +96,14 @@ _ROOM: Room | None = None
 
 
 def join_claims(room: Room) -> None:
-    """Called in each worker as it starts."""
+    """Called in each worker at startup."""
     global _ROOM
     _ROOM = room
 
 
 @contextmanager
 def room_for(problem: Problem, budget: int | None, engine: str) -> Iterator[None]:
-    """Wait until the trial fits beside those of the other workers; one that never will is refused."""
+    """Wait until the trial fits beside those of the other workers; reject one that never will."""
     if budget is None:
         yield
         return

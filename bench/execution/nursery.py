@@ -1,7 +1,7 @@
-"""Where worker processes come from: on Linux from one process that has torch imported, elsewhere from a new Python.
+"""Starts worker processes: on Linux from a fork server that has imported torch, elsewhere as new Python processes.
 
-A fork of the driver would not do: it has threads by then, MLflow's and the pool's. The fork server has none, and it
-starts while the driver is still planning.
+Forking the driver would not work, because it has threads by then (of MLflow and the pool). The fork server has none,
+and it starts while the driver is still planning.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import ForkServerContext, SpawnContext
 
-FORKS = sys.platform == "linux"  # a Mac's libraries do not all outlive a fork
+FORKS = sys.platform == "linux"  # some macOS libraries do not survive a fork
 PRELOADED = "bench.execution.preloaded"
 
 
 def start_early() -> bool:
-    """Begin to import what workers need, beside this process; it ends with this process.
+    """Start importing what workers need in a fork server, which ends with this process.
 
-    False where workers have to be started one by one: on another system, or where the folder for temporary files has so
-    long a name that no socket fits into it.
+    Returns False if workers have to be started individually: on another system, or if the path of the folder for
+    temporary files is too long for a socket.
     """
     if not FORKS:
         return False
-    resource_tracker.ensure_running()  # it would lift the mask of signals when it starts
+    resource_tracker.ensure_running()  # started now, because on startup it would unblock signals
     multiprocessing.set_forkserver_preload([PRELOADED])
     with _interrupts_held_back(), _current_folder_ignored():
         try:
@@ -38,7 +38,7 @@ def start_early() -> bool:
 
 
 def context() -> ForkServerContext | SpawnContext:
-    """What worker processes are made with."""
+    """The multiprocessing context of worker processes."""
     if start_early():
         return multiprocessing.get_context("forkserver")
     return multiprocessing.get_context("spawn")
@@ -46,7 +46,7 @@ def context() -> ForkServerContext | SpawnContext:
 
 @contextmanager
 def _interrupts_held_back() -> Iterator[None]:
-    """Passed on to the processes that are started: a terminal sends Ctrl-C to all, but the driver alone answers it."""
+    """Inherited by started processes: a terminal sends Ctrl-C to all of them, but only the driver handles it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -56,7 +56,7 @@ def _interrupts_held_back() -> Iterator[None]:
 
 @contextmanager
 def _current_folder_ignored() -> Iterator[None]:
-    """A folder `models` where the user happens to stand is not ours; workers take over the driver's path later."""
+    """A folder `models` in the current directory must not shadow ours; workers get the driver's path later."""
     before = os.environ.get("PYTHONSAFEPATH")
     os.environ["PYTHONSAFEPATH"] = "1"
     try:

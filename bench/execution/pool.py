@@ -1,4 +1,4 @@
-"""Where tasks run: one small protocol for this process, local processes, a Dask cluster, or somebody's own."""
+"""Where tasks run: one small protocol for this process, local processes, a Dask cluster, or third-party executors."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ EXECUTORS.add(
 
 
 class WorkerLost(Exception):
-    """A worker died with its task. Whose fault it was is not known unless the task had the pool to itself.
+    """A worker died with its task. The cause is unknown unless the task had the pool to itself.
 
-    `deaths` is how many workers the task has taken with it.
+    `deaths` is the number of workers that died with this task.
     """
 
     def __init__(self, reason: str, deaths: int = 1) -> None:
@@ -35,32 +35,32 @@ class WorkerLost(Exception):
 
 @dataclass(frozen=True)
 class PoolSetup:
-    """What a pool is made with."""
+    """What a pool is created from."""
 
     settings: WorkerSettings
-    jobs: int  # workers at most, where the pool starts them itself
-    scheduler: str | None = None  # address of a cluster that is there already
-    timeout: float | None = None  # seconds that a trial may take
-    cells: Sequence[Cell] = ()  # what will be asked of the workers, so that they can be checked
+    jobs: int  # maximum number of workers, if the pool starts them itself
+    scheduler: str | None = None  # address of an existing cluster
+    timeout: float | None = None  # time limit of a trial in seconds
+    cells: Sequence[Cell] = ()  # the cells that workers will be asked to run, so that they can be checked
     folder: Path = Path()  # the workspace, for logs
-    cluster: Mapping[str, str] = field(default_factory=dict)  # of --cluster: how its jobs are started
+    cluster: Mapping[str, str] = field(default_factory=dict)  # the options of --cluster: how its jobs are started
 
 
 class Pool(ABC):
-    """Some workers. A subclass is constructed with a `PoolSetup`; it costs nothing before the first task if it can.
+    """Base class of executors. Constructed with a `PoolSetup`; should cost nothing before the first task.
 
-    A future ends with the function's value, or with `TaskFailed` (the task's own fault, a time limit included),
-    `WorkerLost` (its worker died: the caller decides what that means) or `UserError` (the pool cannot go on).
+    A future ends with the function's value, or with `TaskFailed` (the task's own fault, including time limits),
+    `WorkerLost` (its worker died; the caller decides what that means) or `UserError` (the pool cannot continue).
     """
 
-    shares_memory: ClassVar[bool] = False  # whether its workers live on this machine, within --memory
+    shares_memory: ClassVar[bool] = False  # whether its workers run on this machine, within --memory
     takes_scheduler: ClassVar[bool] = False
     takes_timeout: ClassVar[bool] = True
-    takes_cluster: ClassVar[bool] = False  # whether --cluster says how its workers are started
+    takes_cluster: ClassVar[bool] = False  # whether --cluster determines how its workers are started
 
     @classmethod
     def check_cluster(cls, options: Mapping[str, str]) -> None:
-        """Raise `UserError` if `--cluster` cannot be so; most executors have no such options."""
+        """Raise `UserError` if the options of `--cluster` are invalid; most executors accept none."""
         return
 
     @abstractmethod
@@ -68,23 +68,23 @@ class Pool(ABC):
 
     @classmethod
     def get_ready(cls) -> None:
-        """Begin, beside this process, what takes long: trials will most likely run soon. Most have nothing to do."""
+        """Start slow preparations in the background, because trials will probably run soon. Does nothing by default."""
         return
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many tasks can be under way at once, at least 1."""
+        """How many tasks can run at once, at least 1."""
 
     @abstractmethod
     def submit(self, function: Callable[..., Any], *payload: Any) -> Future[Any]:
-        """Have a worker call a function of an importable module."""
+        """Run a function of an importable module on a worker."""
 
     @abstractmethod
     def close(self) -> None:
-        """End the workers at once; what they were doing is lost."""
+        """Stop the workers immediately; their current tasks are lost."""
 
 
 def overdue(seconds: float) -> str:
-    """The reason of a trial that the time limit ended."""
+    """The reason recorded for a trial that exceeded the time limit."""
     return f"took longer than {seconds:g} s (--trial-timeout); its worker was ended"

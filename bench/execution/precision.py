@@ -1,7 +1,7 @@
-"""Label draws beyond a grid's own, until differences to plain training are known as precisely as was asked.
+"""Adds label draws beyond a grid's own until differences to plain training reach the requested precision.
 
-Adding stops on the width of intervals, never on a p value, so it favors no outcome. A column (a dataset, a label rate
-and a model) gets the same draws for all its methods; the columns with the fewest draws come first.
+The stopping rule depends on the width of intervals, never on a p value, so it favors no outcome. All methods of a
+column (a dataset, a label rate and a model) get the same draws; columns with the fewest draws come first.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ MOST_DRAWS = 50
 
 @dataclass(frozen=True)
 class Precision:
-    """How narrow intervals are to be: half their width in points, and the most label draws per fold."""
+    """The target: half the width of intervals, in points, and the maximum number of label draws per fold."""
 
     points: float
     most: int = MOST_DRAWS
 
     def __post_init__(self) -> None:
         if not 0 < self.points < 50:
-            raise UserError(f"--precision {self.points:g} is no width; give percentage points such as 0.5")
+            raise UserError(f"--precision {self.points:g} is not a width; give percentage points such as 0.5")
         if not 1 <= self.most <= 1000:
             raise UserError(f"--max-repeats {self.most} is not valid; give 1 to 1000")
 
 
 @dataclass(frozen=True)
 class Column:
-    """Methods of one dataset, label rate and model, with the plain training that they are compared with."""
+    """The methods of one dataset, label rate and model, with the plain training they are compared with."""
 
     plain: Cell
     methods: tuple[Cell, ...]
@@ -49,7 +49,7 @@ class Column:
         return f"{self.plain.dataset} k={self.plain.k} {self.plain.model}"
 
     def draws(self, state: LedgerState, folds: int) -> int:
-        """Label draws that every cell has tried on every fold."""
+        """The number of label draws that every cell has tried on every fold."""
         tried = [state.done(cell.key) | set(state.failed(cell.key)) for cell in self.cells]
         draws = 0
         while all(Trial(fold, draws) in trials for trials in tried for fold in range(folds)):
@@ -57,16 +57,16 @@ class Column:
         return draws
 
     def fails(self, state: LedgerState) -> bool:
-        """Whether some cell was tried and has no result at all: more draws would only fail too."""
+        """Whether some cell was tried and has no results at all, so that more draws would fail too."""
         return any(not state.done(cell.key) and state.failed(cell.key) for cell in self.cells)
 
     def half_width(self, state: LedgerState) -> float:
-        """The widest of the methods' intervals, in points; infinite where one cannot be told."""
+        """The widest of the methods' intervals, in points; infinite if one is unknown."""
         return max((_half_width(state, cell, self.plain) for cell in self.methods), default=0.0)
 
 
 def columns(cells: Iterable[Cell]) -> list[Column]:
-    """The columns of a plan; one without plain training has nothing to be compared with."""
+    """The columns of a plan; those without plain training have nothing to compare with."""
     found: dict[object, list[Cell]] = {}
     for cell in cells:
         model = (cell.dataset, cell.k, cell.features, cell.splits, cell.model, cell.learner.label, cell.tuned)
@@ -77,13 +77,13 @@ def columns(cells: Iterable[Cell]) -> list[Column]:
         methods = tuple(cell for cell in members if _augmenter(cell) != PLAIN)
         if methods and not plain:
             place = f"{members[0].dataset} k={members[0].k} {members[0].model}"
-            raise UserError(f"--precision is about differences to plain training, and {place} has none; add -a {PLAIN}")
+            raise UserError(
+                f"--precision applies to differences to plain training, and {place} has none; add -a {PLAIN}"
+            )
         if methods:
             made.append(Column(plain[0], methods))
     if not made:
-        raise UserError(
-            "--precision is about differences to plain training; add a method beside it, such as -a dropedge"
-        )
+        raise UserError("--precision applies to differences to plain training; add another method, such as -a dropedge")
     return made
 
 
@@ -113,7 +113,7 @@ class Step:
 
     plan: Plan
     columns: Sequence[Column]
-    open: int  # columns whose intervals are too wide, those that wait included
+    open: int  # columns whose intervals are too wide, including waiting ones
     widest: float  # half-width in points
 
     @property
@@ -125,9 +125,9 @@ class Step:
 
 
 def next_step(plan: Plan, state: LedgerState, wanted: Precision) -> Step | None:
-    """Further label draws for the columns that have the fewest; None when all are precise or at the cap.
+    """More label draws for the columns with the fewest; None if all are precise enough or at the cap.
 
-    As many draws as their widths ask for, but at most as many again as there are: widths are estimates too.
+    The number follows from the widths, but at most doubles, because widths are estimates too.
     """
     folds = plan.grid.folds
     every = [(column, column.half_width(state)) for column in columns(plan.cells)]
@@ -145,14 +145,14 @@ def next_step(plan: Plan, state: LedgerState, wanted: Precision) -> Step | None:
 
 
 def expected_draws(half: float, draws: int, wanted: Precision) -> int:
-    """How many label draws a column will need: widths shrink with the root of their number."""
+    """How many label draws a column will need: widths shrink with the square root of their number."""
     if math.isinf(half):
         return wanted.most
     return min(wanted.most, max(draws, math.ceil(max(draws, 1) * (half / wanted.points) ** 2)))
 
 
 def expected_jobs(plan: Plan, state: LedgerState, wanted: Precision) -> tuple[list[tuple[Cell, Trial]], list[Column]]:
-    """The trials beyond the plan's own that the widths on record ask for; and the columns of which none is known."""
+    """The additional trials that the recorded widths call for, and the columns without any records."""
     jobs, unknown = [], []
     for column in columns(plan.cells):
         half, draws = column.half_width(state), column.draws(state, plan.grid.folds)
@@ -168,14 +168,14 @@ def expected_jobs(plan: Plan, state: LedgerState, wanted: Precision) -> tuple[li
 
 
 def check_precision(plan: Plan) -> None:
-    """Refuse what can never have an interval: one fold alone, or methods without plain training beside them."""
+    """Reject what can never have an interval: a single fold, or methods without plain training."""
     if plan.grid.folds < 2:
-        raise UserError("--precision needs intervals, which come from folds; give --folds 2 or more")
+        raise UserError("--precision needs intervals over folds; give --folds 2 or more")
     columns(plan.cells)
 
 
 def verdict(plan: Plan, state: LedgerState, wanted: Precision) -> str:
-    """How precise the columns are in the end, in one sentence."""
+    """The final precision of the columns, in one sentence."""
     halves = {column.label: column.half_width(state) for column in columns(plan.cells)}
     wide = {label: half for label, half in halves.items() if half > wanted.points}
     if not wide:

@@ -1,7 +1,7 @@
-"""What every worker needs, imported once in the process that workers are forked from.
+"""Everything that workers need, imported once in the process that they are forked from.
 
-The fork server of `bench.execution.nursery` imports this module and nothing else does: it silences the process that
-imports it. Nothing is computed here, so that no thread of torch's exists when the first worker is forked.
+Only the fork server of `bench.execution.nursery` imports this module, because importing it silences the process.
+Nothing is computed here, so that torch has no threads when the first worker is forked.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ MODULES = (
 
 
 def preload() -> None:
-    """Import them one after the other, and end as soon as whoever wanted workers is gone."""
+    """Import the modules one by one, and stop as soon as the requesting process has ended."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):  # a reader of the driver's output must not wait for this process
         os.dup2(nowhere, stream)
     os.close(nowhere)
     driver = os.getppid()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a worker has no part in what its parent has heard
+        warnings.simplefilter("ignore")  # workers do not need the warnings that their parent has seen
         for name in MODULES:
             importlib.import_module(name)
             if os.getppid() != driver:
                 os._exit(0)
-    gc.freeze()  # so that workers do not copy what they only look at
+    gc.freeze()  # so that workers do not copy what they only read
 
 
-with suppress(Exception):  # a worker that needs what cannot be imported says so itself
+with suppress(Exception):  # a worker that needs a module that cannot be imported reports it itself
     preload()

@@ -1,4 +1,4 @@
-"""Short trainings outside a run, to see what a trial will take; as contained as those of a run, and on no record."""
+"""Short trainings outside a run, to predict trial times; isolated like those of a run, and not recorded."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bench.execution.suspects import Dispatcher, Failure
 from bench.execution.worker import Job, Task, WorkerSettings, failed_record, run_task
 from bench.results.records import TrialRecord
 
-PROBE_TIMEOUT = 300.0  # seconds that a few epochs may take where the user gives no limit
+PROBE_TIMEOUT = 300.0  # time limit for a few epochs if the user gives none
 
 
 def probe_trial(pool: Pool, settings: WorkerSettings, job: Job) -> TrialRecord:
-    """One short trial on a pool; a method that ends its process or never returns gives a failed record."""
+    """One short trial on a pool; a method that exits or hangs gives a failed record."""
     work = iter([job])
     dispatcher: Dispatcher[Job] = Dispatcher(pool, lambda one: (timed_task, settings, Task((one,)).to_json()))
     ((_, result),) = dispatcher.each(lambda: next(work, None), 1)
@@ -23,7 +23,7 @@ def probe_trial(pool: Pool, settings: WorkerSettings, job: Job) -> TrialRecord:
 
 
 def timed_task(settings: WorkerSettings, work: list[dict[str, Any]]) -> list[TrialRecord]:
-    """A task whose seconds leave out what the processor spent elsewhere: so short a probe is easily held up."""
+    """A task timed in processor seconds, since such a short probe is easily disturbed by other processes."""
     wall, processor = time.perf_counter(), time.process_time()
     records = run_task(settings, work)
     worked = (time.process_time() - processor) / (time.perf_counter() - wall)

@@ -1,4 +1,4 @@
-"""What a run is asked for, as one typed value."""
+"""The request of a run, as one typed value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A grid, and where and how it is to run."""
+    """A grid, and where and how to run it."""
 
     grid: Grid
     workspace: Path
@@ -42,46 +42,46 @@ class RunRequest:
     trial_timeout: float | None = None
     pooled: bool = False
     shard: str | None = None
-    cluster: Sequence[str] = ()  # key=value, for an executor that starts jobs of a cluster
-    precision: Precision | None = None  # go on adding label draws until differences are as precise as this
+    cluster: Sequence[str] = ()  # key=value, for an executor that starts cluster jobs
+    precision: Precision | None = None  # add label draws until differences are this precise
 
     def check(self) -> None:
-        """What can be said of it without looking at the machine."""
+        """Validate what can be validated without looking at the machine."""
         from bench.execution.memory import parse_memory
 
         check_workers(self.jobs, self.trial_timeout)
         kind = self.pool_kind
         if self.memory and not kind.shares_memory:
             raise UserError(
-                f"--memory {self.memory}: workers of the executor {self.executor} have a limit of their own; "
+                f"--memory {self.memory}: the executor {self.executor} sets its own limit per worker; "
                 "leave --memory out"
             )
         if self.memory:
             parse_memory(self.memory)
         if self.storage and not self.tuned:
-            raise UserError(f"--storage {self.storage} names the studies of tuned settings; add --tuned")
+            raise UserError(f"--storage {self.storage} applies only to tuned settings; add --tuned")
         if self.pooled and not self.tuned:
-            raise UserError("--pooled says which tuned settings to take; add --tuned")
+            raise UserError("--pooled applies only to tuned settings; add --tuned")
         if self.scheduler and not kind.takes_scheduler:
-            raise UserError(f"--scheduler {self.scheduler} is for a Dask cluster; add --executor dask")
+            raise UserError(f"--scheduler {self.scheduler} applies only to a Dask cluster; add --executor dask")
         if self.scheduler and self.jobs:
             raise UserError(
-                f"--jobs {self.jobs}: a cluster has as many workers as it has; leave --jobs or --scheduler out"
+                f"--jobs {self.jobs}: the cluster determines the number of workers; leave out --jobs or --scheduler"
             )
         if self.cluster and not kind.takes_cluster:
-            raise UserError(f"--cluster {','.join(self.cluster)} is for jobs of a cluster; add --executor slurm")
+            raise UserError(f"--cluster {','.join(self.cluster)} applies only to Slurm jobs; add --executor slurm")
         kind.check_cluster(self.cluster_options)
         if self.shard is not None:
             Shard.parse(self.shard)
             if self.precision is not None:
                 raise UserError(
-                    f"--shard {self.shard}: a part of the trials cannot tell how precise all of them are; leave out "
-                    "--precision, merge the ledgers, and run it on the whole"
+                    f"--shard {self.shard}: precision cannot be judged from a part of the trials; leave out "
+                    "--precision, merge the ledgers, then run with --precision on the whole grid"
                 )
         if self.trial_timeout is not None and not kind.takes_timeout:
             raise UserError(
-                f"--trial-timeout {self.trial_timeout:g}: the executor {self.executor} cannot end a trial; "
-                "leave one of the two out"
+                f"--trial-timeout {self.trial_timeout:g}: the executor {self.executor} cannot stop a trial; "
+                "leave out one of the two"
             )
 
     @property
@@ -93,14 +93,12 @@ class RunRequest:
 
     @property
     def cluster_options(self) -> dict[str, str]:
-        """What `--cluster` says, by name."""
+        """The options of `--cluster`, by name."""
         options: dict[str, str] = {}
         for item in self.cluster:
             name, equals, value = (part.strip() for part in item.partition("="))
             if not name or not equals or not value or name in options:
-                raise UserError(
-                    f"--cluster {item} is not one key=value; write --cluster partition=gpu,walltime=02:00:00"
-                )
+                raise UserError(f"--cluster {item} is not key=value; write --cluster partition=gpu,walltime=02:00:00")
             options[name] = value
         return options
 
@@ -113,7 +111,7 @@ class RunRequest:
         return data_root(self.data)
 
     def worker_settings(self) -> WorkerSettings:
-        """What goes with every task; workers of a cluster that is there already have data roots of their own."""
+        """The settings sent with every task; workers of an existing cluster use their own data roots."""
         from bench.execution.memory import memory_budget
         from bench.execution.worker import WorkerSettings
 
@@ -121,7 +119,7 @@ class RunRequest:
         return WorkerSettings(None if self.scheduler else str(self.data_root), self.engine, self.device, memory)
 
     def pool_setup(self, settings: WorkerSettings, cells: Sequence[Cell]) -> PoolSetup:
-        """What a pool needs to know to start its workers."""
+        """What a pool needs to start its workers."""
         from bench.execution.pool import PoolSetup
 
         return PoolSetup(
@@ -136,13 +134,13 @@ class RunRequest:
 
 
 def check_workers(jobs: int | None, trial_timeout: float | None) -> None:
-    """Whether there can be so many worker processes, with this limit."""
+    """Check the number of worker processes and the time limit."""
     if jobs is not None and jobs < 1:
-        raise UserError(f"--jobs {jobs} is not a number of processes; give 1 or more")
+        raise UserError(f"--jobs {jobs} is not a valid number of processes; give 1 or more")
     if trial_timeout is not None and not trial_timeout > 0:
-        raise UserError(f"--trial-timeout {trial_timeout:g} leaves no time; give seconds above 0")
+        raise UserError(f"--trial-timeout {trial_timeout:g} leaves no time; give more than 0 seconds")
 
 
 def processes(jobs: int | None) -> int:
-    """One per core unless the user says otherwise."""
+    """One per core unless the user specifies another number."""
     return jobs or len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1))

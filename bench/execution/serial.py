@@ -1,4 +1,4 @@
-"""The pool of this process alone: nothing to start and nothing in between, and nothing that protects the run."""
+"""The pool that runs tasks in this process: nothing to start, nothing in between, and no protection for the run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.execution.pool import Pool, PoolSetup
 
 
 class SerialPool(Pool):
-    """Runs each task here and now. A method that ends its process ends the run, and none can be timed out."""
+    """Runs each task immediately. A method that exits ends the run, and there are no time limits."""
 
     shares_memory = True
     takes_timeout = False
@@ -32,4 +32,4 @@ class SerialPool(Pool):
         return future
 
     def close(self) -> None:
-        """Nothing runs beside this process."""
+        """Nothing to stop."""

@@ -1,8 +1,8 @@
-"""Workers that are jobs of a Slurm cluster, started for the run through dask-jobqueue and ended with it.
+"""Workers as jobs of a Slurm cluster, started for the run through dask-jobqueue and ended with it.
 
-What a Dask cluster promises holds here too. Beyond that, a job that ends (its time is up, somebody cancels it, its
-node goes down) is replaced by a new one as long as trials finish. Driver and workers talk over TLS, with a key made
-for the run: others on the same network cannot give the workers anything to do.
+The guarantees of a Dask cluster hold here too. In addition, a job that ends (time limit, cancellation, node failure) is
+replaced as long as trials finish. Driver and workers communicate over TLS with a key created for the run, so others on
+the network cannot send tasks to the workers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.execution.pool import PoolSetup
 from bench.registry import UserError
 from bench.warn_once import warn_once
 
-KNOWN = {  # options of --cluster that are not passed to sbatch as they are
+KNOWN = {  # options of --cluster that are not passed to sbatch unchanged
     "partition": "queue",
     "account": "account",
     "walltime": "walltime",
@@ -30,17 +30,17 @@ KNOWN = {  # options of --cluster that are not passed to sbatch as they are
     "processes": "processes",
     "interface": "interface",
 }
-MEMORY = "2GB"  # of a worker, unless --cluster memory=... says otherwise
-ANSWER_SECONDS = 60.0  # for a command of Slurm to answer
-QUEUE_EVERY = 10.0  # seconds between looks at the queue
+MEMORY = "2GB"  # per worker, unless --cluster memory=... is given
+ANSWER_SECONDS = 60.0  # time limit for Slurm commands
+QUEUE_EVERY = 10.0  # seconds between checks of the queue
 
 
 class SlurmPool(DaskPool):
-    """As many workers as `--jobs` says, one or more per Slurm job."""
+    """As many workers as `--jobs` specifies, one or more per Slurm job."""
 
     takes_scheduler = False
     takes_cluster = True
-    quiet = False  # what workers print goes to the logs of their jobs
+    quiet = False  # the output of workers goes to the logs of their jobs
 
     def __init__(self, setup: PoolSetup) -> None:
         self._queue_seen = -QUEUE_EVERY
@@ -50,13 +50,13 @@ class SlurmPool(DaskPool):
 
     @classmethod
     def check_cluster(cls, options: Mapping[str, str]) -> None:
-        """Whether the options can be read; what they mean is for Slurm to say."""
+        """Check that the options can be parsed; their meaning is left to Slurm."""
         for name in options:
             if not re.fullmatch(r"[a-z][a-z-]*", name):
                 raise UserError(f"--cluster {name}=... is not an option of sbatch; write it as sbatch does, without --")
         processes = options.get("processes", "1")
         if not processes.isdecimal() or not 1 <= int(processes) <= 1024:
-            raise UserError(f"--cluster processes={processes} is not a number of workers per job; give 1 or more")
+            raise UserError(f"--cluster processes={processes} is not a valid number of workers per job; give 1 or more")
 
     def _start_cluster(self) -> Any:
         if shutil.which("sbatch") is None:
@@ -84,16 +84,16 @@ class SlurmPool(DaskPool):
         return cluster
 
     def _try_script(self, script: str) -> None:
-        """Ask Slurm whether it would take such a job, before anything depends on it."""
+        """Ask Slurm whether it would accept such a job, before anything depends on it."""
         path = self.logs / "job.sh"
         path.write_text(script, encoding="utf-8")
         done = _slurm("sbatch", "--test-only", str(path))
         if done.returncode:
             reason = _last_line(done.stderr) or f"exit code {done.returncode}"
-            raise UserError(f"Slurm would not take the jobs: {reason}; change --cluster, the script is {path}")
+            raise UserError(f"Slurm rejected the jobs: {reason}; change --cluster (the job script is {path})")
 
     def _wait_for_first(self) -> None:
-        """A queue may be long: wait as long as there is a job that could still start."""
+        """Queues may be long: wait as long as there is a job that could still start."""
         while not self.client.nthreads():
             warn_once(f"waiting for Slurm to start the first job (squeue shows it); logs are in {self.logs}")
             waiting = self._queued()
@@ -103,10 +103,10 @@ class SlurmPool(DaskPool):
             time.sleep(1.0)
 
     def _no_worker(self) -> None:
-        warn_once("no job of this run is running at the moment; it goes on when Slurm starts one")
+        warn_once("no job of this run is running at the moment; the run continues when Slurm starts one")
 
     def _replace_lost(self) -> None:
-        """Slurm tells which jobs are over; a job that has ended without our doing gets a successor."""
+        """Ask Slurm which jobs have ended, and replace those that we did not end."""
         now = time.monotonic()
         if now - self._queue_seen < QUEUE_EVERY or (queued := self._queued()) is None:
             return
@@ -120,12 +120,12 @@ class SlurmPool(DaskPool):
             self.cluster.scale(self.setup.jobs)
 
     def _job_ids(self) -> dict[str, str]:
-        """The Slurm job of each entry of the cluster that has been submitted."""
+        """The Slurm job of each submitted entry of the cluster."""
         jobs = {str(name): getattr(job, "job_id", None) for name, job in dict(self.cluster.workers).items()}
         return {name: str(job) for name, job in jobs.items() if job}
 
     def _queued(self) -> set[str] | None:
-        """The user's jobs that are waiting or running; None if Slurm does not answer."""
+        """The user's waiting or running jobs; None if Slurm does not respond."""
         try:
             done = _slurm("squeue", "--noheader", "--user", getpass.getuser(), "--format", "%A")
         except UserError:
@@ -133,18 +133,18 @@ class SlurmPool(DaskPool):
         return None if done.returncode else set(done.stdout.split())
 
     def _last_words(self) -> str:
-        """What the newest log of a job ends with."""
+        """The end of the newest job log."""
         logs = sorted(self.logs.glob("*.err"), key=lambda path: path.stat().st_mtime)
         words = _last_line(logs[-1].read_text(encoding="utf-8", errors="replace")) if logs else ""
         return f"the last line of {logs[-1]} is: {words}" if words else f"see the logs in {self.logs}"
 
 
 def cluster_arguments(options: Mapping[str, str], folder: Path) -> dict[str, Any]:
-    """What dask-jobqueue is told: `options` are those of `--cluster`, and what it does not know goes to sbatch."""
+    """The arguments for dask-jobqueue: `options` come from `--cluster`; unknown ones are passed to sbatch."""
     known = {KNOWN[name]: value for name, value in options.items() if name in KNOWN}
     processes = int(known.pop("processes", 1))
     memory = _bytes(known.pop("memory", MEMORY))
-    skip = [] if "walltime" in known else ["-t "]  # without a word of ours, the partition's own time counts
+    skip = [] if "walltime" in known else ["-t "]  # by default, the partition's own time limit applies
     return {
         **known,
         "cores": processes,
@@ -171,7 +171,7 @@ def _bytes(text: str) -> int:
 
 
 def _has_worker(name: str, workers: set[str]) -> bool:
-    """Workers of a job with several are called by its name and a number."""
+    """If a job has several workers, they are named after it with a number appended."""
     return any(worker == name or worker.startswith(f"{name}-") for worker in workers)
 
 

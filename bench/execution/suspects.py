@@ -1,8 +1,9 @@
-"""What a dead worker means, decided once for runs and searches.
+"""What the death of a worker means; shared by runs and searches.
 
-A worker may die by what it runs, or by chance: the kernel kills the largest process when memory is short, not the one
-that asked for too much. So what a worker had when it died runs again, with the whole pool to itself, once nothing
-else is left to do. Only what dies alone twice is a failure.
+A worker may die because of its task or by chance: when memory is short, the kernel kills the largest process, not the
+one that asked for too much. Tasks whose worker died therefore run again alone, with the whole pool to themselves, once
+all other work is done. Only a task whose worker dies twice while it runs alone
+counts as failed.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from typing import Any, Generic, TypeVar
 from bench.execution.containment import TaskFailed
 from bench.execution.pool import Pool, WorkerLost
 
-ALONE = 2  # deaths without company that convict
+ALONE = 2  # deaths while running alone that count as a failure
 
 W = TypeVar("W")
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Work that has no result, and why."""
+    """Work that has no result, and the reason."""
 
     reason: str
 
@@ -32,16 +33,18 @@ class Failure:
 class _Sent(Generic[W]):
     work: W
     alone: bool = False
-    deaths: int = 0  # while it was alone
+    deaths: int = 0  # while it ran alone
 
 
 class Dispatcher(Generic[W]):
-    """Sends work to a pool and gives back what became of each piece, exactly once."""
+    """Sends work to a pool and returns the outcome of each piece exactly once."""
 
     def __init__(
         self, pool: Pool, call: Callable[[W], tuple[Any, ...]], parts: Callable[[W], Sequence[W]] = lambda work: [work]
     ) -> None:
-        """`call` makes a piece of work into a function and its arguments; `parts` takes it apart, to single out one."""
+        """`call` turns a piece of work into a function and its arguments; `parts` splits it, to isolate the one that
+        fails.
+        """
         self.pool, self.call, self.parts = pool, call, parts
         self._sent: dict[Future[Any], _Sent[W]] = {}
         self._again: deque[W] = deque()  # parts of work that failed as a whole
@@ -52,7 +55,7 @@ class Dispatcher(Generic[W]):
         return not (self._sent or self._again or self._suspects)
 
     def fill(self, more: Callable[[], W | None], most: int) -> None:
-        """Send work until `most` is under way, there is no more, or something is finished and should be collected."""
+        """Send work until `most` tasks are in progress, there is none left, or something has finished."""
         while len(self._sent) < most and not any(one.alone or future.done() for future, one in self._sent.items()):
             work = self._again.popleft() if self._again else more()
             if work is None:
@@ -64,7 +67,7 @@ class Dispatcher(Generic[W]):
             self._send(one)
 
     def each(self, more: Callable[[], W | None], most: int) -> Iterator[tuple[W, Any]]:
-        """All the work there is, each piece with its result or its `Failure` as it is finished."""
+        """Process all work; yields each piece with its result or its `Failure` as it finishes."""
         while True:
             self.fill(more, most)
             if self.idle:
@@ -72,14 +75,14 @@ class Dispatcher(Generic[W]):
             yield from self.wait()
 
     def forget(self, unwanted: Callable[[W], bool]) -> None:
-        """Drop suspects that nobody waits for any more."""
+        """Drop suspects that are no longer needed."""
         self._suspects = deque(one for one in self._suspects if not unwanted(one.work))
 
     def wait(self, timeout: float | None = None) -> list[tuple[W, Any]]:
-        """What is finished, at the latest when the time is up: each piece with its result or its `Failure`."""
+        """Finished work, waiting at most this long: each piece with its result or its `Failure`."""
         done, _ = wait(self._sent, timeout=timeout, return_when=FIRST_COMPLETED)
         found = []
-        for future in [sent for sent in self._sent if sent in done]:  # in the order of sending, whatever the hashes
+        for future in [sent for sent in self._sent if sent in done]:  # in the order of sending, independent of hashes
             one = self._sent.pop(future)
             outcome = self._outcome(one, future)
             if outcome is not None:
@@ -90,14 +93,14 @@ class Dispatcher(Generic[W]):
         self._sent[self.pool.submit(*self.call(one.work))] = one
 
     def _outcome(self, one: _Sent[W], future: Future[Any]) -> tuple[Any] | None:
-        """Its result in a tuple, or nothing when it will run again."""
+        """The result in a tuple; None if it will run again."""
         try:
             return (future.result(),)
         except WorkerLost as error:
             return self._lost(one, error)
         except TaskFailed as error:
             parts = self.parts(one.work)
-            if len(parts) > 1:  # the others of its bundle are not to blame
+            if len(parts) > 1:  # the other parts of its bundle are not at fault
                 self._again.extend(parts)
                 return None
             return (Failure(str(error)),)

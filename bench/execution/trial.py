@@ -1,4 +1,4 @@
-"""One trial from end to end: its graphs, its labels, training, and the one look at the test part."""
+"""One trial from start to end: graphs, labels, training, and the one evaluation on the test part."""
 
 from __future__ import annotations
 
@@ -37,19 +37,21 @@ from models.fit import Diverged
 
 @dataclass
 class TrialRunner:
-    """Runs trials in this process; datasets, splits and what the methods of one trial share are kept between calls."""
+    """Runs trials in this process; datasets, splits and parts shared by the methods of a trial are cached between
+    calls.
+    """
 
     data_root: Path
     engine: Engine
     device: str = "cpu"
-    memory: int | None = None  # bytes that trials may take, together with those of other workers
+    memory: int | None = None  # bytes that trials may use, together with those of other workers
     _splits: dict[tuple[str, str], Splits] = field(default_factory=dict)
     _featurisers: dict[Hashable, Featuriser] = field(default_factory=dict)
     _held_out: HeldOutParts = field(default_factory=HeldOutParts)
     _shared: tuple[Any, SharedParts] = field(default_factory=lambda: ((), SharedParts()))
 
     def run(self, jobs: Iterable[tuple[Cell, Trial]]) -> list[TrialRecord]:
-        """One record per trial, whatever happens to it."""
+        """One record per trial, whatever happens."""
         return [self._attempt(cell, trial) for cell, trial in jobs]
 
     def _attempt(self, cell: Cell, trial: Trial) -> TrialRecord:
@@ -60,9 +62,9 @@ class TrialRunner:
             reason = f"{error} ({cell.label}, {training})"
             record = TrialRecord(cell.key, trial.fold, trial.repeat, "diverged", reason)
         except Exception as error:
-            # The grid goes on whatever a method does; the ledger keeps what happened and a rerun retries it.
+            # The grid continues whatever a method does; the ledger records what happened, and a rerun retries it.
             record = TrialRecord(cell.key, trial.fold, trial.repeat, "failed", _one_line(error))
-        record.cell = cell.key  # of a cell that was tuned fold by fold, not of what this fold made of it
+        record.cell = cell.key  # the key of the cell as planned, even if its settings were tuned by fold
         record.finished = datetime.now(UTC).isoformat(timespec="seconds")
         return record
 
@@ -91,7 +93,7 @@ class TrialRunner:
         )
 
     def problem(self, cell: Cell, trial: Trial) -> tuple[Problem, HeldOut]:
-        """The trial as a learner sees it, with graphs of its own, and, apart from it, the test graphs."""
+        """The trial as a learner sees it, with its own copies of the graphs, and, separately, the test graphs."""
         data = load_dataset(cell.dataset, self.data_root)
         self._check_data(cell, data.fingerprint)
         splits = self._splits_of(cell, data.labels)
@@ -127,12 +129,12 @@ class TrialRunner:
         return self._featurisers[where]
 
     def _check_data(self, cell: Cell, found: str) -> None:
-        """A worker elsewhere may have another version of a dataset under the same name."""
+        """A worker on another machine may have a different version of the dataset under the same name."""
         planned = cell.versions.get("dataset", found)
         if planned != found:
             raise UserError(
-                f"{cell.dataset} in {self.data_root} is another version ({found}) than the plan's ({planned}); "
-                "import the same files, or delete that dataset's folder `processed`"
+                f"{cell.dataset} in {self.data_root} is a different version ({found}) from the plan's ({planned}); "
+                "import the same files, or delete the dataset's folder `processed`"
             )
 
     def _splits_of(self, cell: Cell, labels: np.ndarray) -> Splits:
@@ -143,19 +145,19 @@ class TrialRunner:
         return self._splits[key]
 
     def _shared_parts(self, owner: Any) -> SharedParts:
-        """What the methods of the trial at hand have in common; only one trial's is kept at a time."""
+        """What the methods of the current trial share; only one trial's parts are kept at a time."""
         if self._shared[0] != owner:
             self._shared = (owner, SharedParts())
         return self._shared[1]
 
 
 def held_out(data: GraphSet, featurise: Featuriser, test: np.ndarray) -> HeldOut:
-    """The test part of a fold; each graph is made when it is asked for."""
+    """The test part of a fold; each graph is created on access."""
     return HeldOut(lambda place: featurise(data.graphs[int(test[place])]), data.labels[test])
 
 
 def evaluate(predictor: Predictor, graphs: Sequence[Data], num_classes: int, metric: str | None = None) -> Scores:
-    """Every score on graphs that the training never saw; `metric` is what the cell is judged by, if not accuracy."""
+    """All scores on graphs that the training never saw; `metric` is the primary metric if it is not accuracy."""
     truth = graphs.truth if isinstance(graphs, HeldOut) else torch.cat([graph.y for graph in graphs]).numpy()
     if metric is None or is_recorded_anyway(metric):
         return scores(truth, predicted_classes(predictor, graphs, num_classes), num_classes)
@@ -172,7 +174,7 @@ def _one_line(error: Exception) -> str:
 
 
 def planned_engine(cell: Cell, usual: Engine) -> Engine:
-    """The engine that the cell's key names: the plan knows which cells the fast one hands over."""
+    """The engine in the cell's key: the plan knows which cells the fast engine cannot train."""
     name = cell.versions.get("engine")
     return usual if name in (usual.name, NO_ENGINE, None) else engines()[str(name)]()
 

@@ -1,4 +1,4 @@
-"""Run some finished trials again and compare: a ledger's numbers should come out the same, digit by digit."""
+"""Run some finished trials again and compare: the numbers in the ledger should be reproduced digit by digit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Finished = tuple[Cell, Trial, TrialRecord]
 
 @dataclass(frozen=True)
 class Check:
-    """One trial run again."""
+    """One trial that was run again."""
 
     cell: Cell
     trial: Trial
@@ -36,9 +36,9 @@ class Check:
 
     @property
     def unlike(self) -> list[str]:
-        """What did not come out the same: every figure counts, those of generated graphs and the curve included.
+        """The values that were not reproduced, including those of generated graphs and the loss curve.
 
-        A figure that was not recorded at the time is not held against it.
+        Figures that were not recorded at the time are ignored.
         """
         empty: tuple[object, ...] = (None, {}, [])
         pairs = {name: (getattr(self.recorded, name), getattr(self.again, name)) for name in RESULT}
@@ -64,7 +64,7 @@ class Candidates:
 
     trials: list[Finished]
     stale: int
-    digest: str  # of all finished trials, the stale ones too
+    digest: str  # of all finished trials, including stale ones
 
     @classmethod
     def of(cls, path: Path, root: Path) -> Candidates:
@@ -80,15 +80,15 @@ class Candidates:
                 fit += [(cell, trial, state.trials[key][trial]) for trial in done]
         if not fit:
             reason = "all are of other versions or of data that is not here" if stale else "it has no finished trial"
-            raise UserError(f"no trial of {path} can be run again: {reason}; `bench status` shows what there is")
+            raise UserError(f"no trial of {path} can be run again: {reason}; `bench status` lists the cells")
         return cls(fit, stale, digest(state))
 
     def sample(self, number: int, seed: int) -> list[Finished]:
-        """That many of them at random, fewer when there are not as many; the same ones for the same seed."""
+        """A random sample of that many trials, or all if there are fewer; the same seed gives the same sample."""
         return random.Random(seed).sample(self.trials, min(number, len(self.trials)))
 
     def verification(self, checks: Sequence[Check], seed: int) -> Verification:
-        """What a finished run of `verify` is on record for."""
+        """The record of a completed verification."""
         return Verification(
             datetime.now(UTC).isoformat(timespec="seconds"),
             self.digest,
@@ -105,19 +105,19 @@ class Candidates:
 def _present(dataset: str, root: Path) -> bool:
     try:
         return cheap_info(dataset, root).present
-    except UserError:  # a dataset that is not known here
+    except UserError:  # a dataset that is unknown here
         return False
 
 
 def verify(
     chosen: Sequence[Finished], pool: Pool, root: Path, device: str, tell: Callable[[Check], None]
 ) -> list[Check]:
-    """Run the chosen trials again, as contained as in a run; `tell` hears of each when it is finished."""
+    """Run the chosen trials again, isolated as in a run; `tell` is called with each result."""
 
     def call(one: Finished) -> tuple[object, ...]:
         cell, trial, _ = one
         engine = str(cell.versions["engine"])
-        # A learner without a network asks for none, so any worker will do.
+        # A learner without a network needs no engine, so any worker will do.
         settings = WorkerSettings(str(root), DEFAULT_ENGINE if engine == NO_ENGINE else engine, device)
         return run_task, settings, Task(((cell, trial),)).to_json()
 

@@ -1,4 +1,4 @@
-"""What is sent to a worker and what a worker does with it; the same for every executor."""
+"""What is sent to a worker and how the worker processes it; the same for every executor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Job = tuple[Cell, Trial]
 
 @dataclass(frozen=True)
 class Task:
-    """Some trials that go to one worker together, because they share parts worth computing once."""
+    """Trials that are sent to one worker together, because they share parts worth computing once."""
 
     jobs: tuple[Job, ...]
 
@@ -29,22 +29,22 @@ class Task:
         return [{"cell": cell.to_json(), "fold": trial.fold, "repeat": trial.repeat} for cell, trial in self.jobs]
 
     def singles(self) -> list[Task]:
-        """The same trials, each by itself."""
+        """The same trials, one task each."""
         return [Task((job,)) for job in self.jobs]
 
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """What a worker needs to know beside the task; without a data root it takes its machine's own."""
+    """What a worker needs in addition to the task; without a data root it uses the one of its machine."""
 
     data_root: str | None
     engine: str
     device: str = "cpu"
-    memory: int | None = None  # bytes that all workers of this machine may take together; None: no limit
+    memory: int | None = None  # bytes that all workers of this machine may use together; None: no limit
 
 
 def bundled(jobs: Iterable[Job]) -> list[Task]:
-    """Neighbouring jobs of one trial whose methods share a class go together, so that what they share is made once."""
+    """Bundle consecutive jobs of one trial whose methods share a class, so that shared parts are computed once."""
     bundles: dict[Any, list[Job]] = {}
     for cell, trial in jobs:
         family = AUGMENTERS.entry(cell.augmenter.name).target
@@ -61,12 +61,12 @@ def bundled(jobs: Iterable[Job]) -> list[Task]:
 
 
 _RUNNERS: dict[WorkerSettings, Callable[[Iterable[Job]], list[TrialRecord]]] = {}
-# A cluster's worker may have several threads; torch's random state and what trials share belong to one at a time.
+# Cluster workers may have several threads; torch's random state and shared parts must be used by one at a time.
 _ONE_AT_A_TIME = threading.Lock()
 
 
 def run_task(settings: WorkerSettings, work: list[dict[str, Any]]) -> list[TrialRecord]:
-    """Do a task in this process; the runner stays, so that a worker loads a dataset once."""
+    """Run a task in this process; the runner is kept, so that a worker loads each dataset once."""
     with _ONE_AT_A_TIME:
         jobs = [(Cell.from_json(item["cell"]), Trial(item["fold"], item["repeat"])) for item in work]
         reason = next(filter(None, (other_versions(cell) for cell, _ in jobs)), None)
@@ -77,7 +77,7 @@ def run_task(settings: WorkerSettings, work: list[dict[str, Any]]) -> list[Trial
 
 
 def _attempted(run: Callable[[Iterable[Job]], list[TrialRecord]], job: Job) -> TrialRecord:
-    """One trial's record, also of one whose method tried to end the process."""
+    """The record of one trial, even if its method tried to end the process."""
     begin_trial()
     try:
         return run([job])[0]
@@ -90,7 +90,7 @@ def _attempted(run: Callable[[Iterable[Job]], list[TrialRecord]], job: Job) -> T
 def _runner(settings: WorkerSettings) -> Callable[[Iterable[Job]], list[TrialRecord]]:
     import torch
 
-    # One thread per worker: small graphs gain nothing from more, and the sums keep their order.
+    # One thread per worker: small graphs gain nothing from more, and sums keep their order.
     torch.set_num_threads(1)
     if settings not in _RUNNERS:
         from bench.execution.trial import TrialRunner, engines
@@ -104,14 +104,14 @@ def _runner(settings: WorkerSettings) -> Callable[[Iterable[Job]], list[TrialRec
 
 
 def other_versions(cell: Cell) -> str | None:
-    """Why this process must not run a cell: its code is not the one that the cell's key speaks of."""
+    """Why this process must not run a cell: its code differs from the version in the cell's key."""
     for part, (planned, here) in stale_parts(cell).items():
         return f"this worker has {part} {here} where the run has {planned}; install the same versions everywhere"
     return None
 
 
 def failed_record(job: Job, reason: str) -> TrialRecord:
-    """The record of a trial that could not be run at all."""
+    """The record of a trial that could not run at all."""
     cell, trial = job
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return TrialRecord(cell.key, trial.fold, trial.repeat, "failed", reason, finished=now)

@@ -1,4 +1,4 @@
-"""A worker process of this machine: takes one task at a time from its driver, and answers whatever happens."""
+"""A worker process on this machine: receives one task at a time from its driver, and always responds."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from bench.execution.memory import join_claims
 
 
 def serve(channel: Connection, output: Connection, environment: Mapping[str, str], shared_memory: bool) -> None:
-    """Work until the driver is gone. Messages are pairs: ready, begin, claim, release, warning, done, failed."""
-    for stream in (1, 2):  # what a method prints is the driver's to read, not the terminal's
+    """Work until the driver has ended. Messages are pairs: ready, begin, claim, release, warning, done, failed."""
+    for stream in (1, 2):  # the output of methods goes to the driver, not to the terminal
         os.dup2(output.fileno(), stream)
     output.close()
-    os.environ.clear()  # its parent, which may be a fork server, has that of its own start
+    os.environ.clear()  # the parent may be a fork server, with the environment of its own start
     os.environ.update(environment)
     _end_with_driver()
     sending = threading.Lock()
 
     def report(kind: str, value: Any) -> None:
-        with sending:  # a method may warn from a thread of its own
+        with sending:  # a method may warn from another thread
             channel.send((kind, value))
 
     forward_warnings(lambda text: report("warning", text))
@@ -54,7 +54,7 @@ def _answer(task: bytes) -> tuple[str, Any]:
 
 
 class _Room:
-    """Claims of memory, asked of the driver; it sends nothing else while a task runs."""
+    """Memory claims, requested from the driver; nothing else is sent while a task runs."""
 
     def __init__(self, channel: Connection, report: Report) -> None:
         self.channel, self.report = channel, report
@@ -68,7 +68,7 @@ class _Room:
 
 
 def _end_with_driver() -> None:
-    """A worker whose driver is gone, even by SIGKILL, ends by itself."""
+    """Exit when the driver has ended, even by SIGKILL."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()

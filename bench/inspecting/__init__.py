@@ -1,1 +1,1 @@
-"""`bench inspect`: what generated graphs look like beside the originals."""
+"""`bench inspect`: compares generated graphs with the originals."""

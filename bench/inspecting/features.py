@@ -1,4 +1,4 @@
-"""How far the node features of some graphs are from those of others."""
+"""Distances between the node features of two sets of graphs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from torch_geometric.data import Data
 
 
 def feature_rows(graph: Data) -> np.ndarray:
-    """A graph's node features; none where it has none."""
+    """A graph's node features; an empty table if it has none."""
     n = int(graph.num_nodes or 0)
     return np.zeros((n, 0)) if graph.x is None else np.asarray(graph.x.detach().numpy(), dtype=np.float64)
 
 
 def feature_distance(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> float | None:
-    """Wasserstein-1 distance of each feature's values, in the mean over features; every graph counts the same.
+    """Wasserstein-1 distance of each feature's values, averaged over features; every graph has the same weight.
 
-    None where there are no features, or not as many on both sides.
+    None if there are no features or if their number differs.
     """
     widths = {rows.shape[1] for rows in (*first, *second)}
     if len(widths) != 1 or 0 in widths:
@@ -30,7 +30,7 @@ def feature_distance(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) 
 
 
 def new_rows(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> float | None:
-    """The share of the second's nodes with a row of features that no node of the first has."""
+    """The share of the second set's nodes whose feature row does not occur in the first set."""
     if len({rows.shape[1] for rows in (*first, *second)}) != 1 or not first[0].shape[1]:
         return None
     known = {row.tobytes() for rows in first for row in np.ascontiguousarray(rows + 0.0)}

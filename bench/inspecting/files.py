@@ -1,4 +1,4 @@
-"""What was seen, as files: a picture, and the table's figures."""
+"""The files of an inspection: a figure, and the data of the table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POOLED = ("density", "degree", "clustering", "spectrum")
 
 
 def write_files(seen: Inspection, folder: Path) -> tuple[Path, Path]:
-    """The picture and the table's figures, named after what was looked at."""
+    """The figure and the data of the table, named after what was inspected."""
     folder.mkdir(parents=True, exist_ok=True)
     name = file_name(seen)
     picture, numbers = folder / f"{name}.png", folder / f"{name}.csv"
@@ -31,7 +31,7 @@ def write_files(seen: Inspection, folder: Path) -> tuple[Path, Path]:
 
 
 def file_name(seen: Inspection) -> str:
-    """Readable where it can be, unique always: the same question overwrites its own answer alone."""
+    """A readable and unique file name: the same inspection overwrites only its own files."""
     first = seen.trials[0]
     facts = [seen.cell.dataset, seen.cell.k, *seen.cells, first.fold, first.repeat, len(seen.trials)]
     digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:6]
@@ -40,7 +40,7 @@ def file_name(seen: Inspection) -> str:
 
 
 def panel(column: Column) -> Panel:
-    """A column as plain arrays for the picture; examples are spread over the sizes of the first trial's graphs."""
+    """A column as plain arrays for the figure; examples are spread over the sizes of the first trial's graphs."""
     order = sorted(range(len(column.examples)), key=lambda i: (column.examples[i].num_nodes or 0, i))
     count = 0 if column.label == OTHERS else min(EXAMPLES, len(order))
     chosen = [column.examples[order[(2 * i + 1) * len(order) // (2 * count)]] for i in range(count)]

@@ -1,4 +1,4 @@
-"""Generate graphs just as a run would, trial by trial, and keep what there is to say about them."""
+"""Generate graphs exactly as a run would, trial by trial, and measure them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ORIGINALS, OTHERS = "originals", "other originals"
 
 @dataclass(frozen=True)
 class Look:
-    """One trial's graphs of one method, measured."""
+    """The measurements of one trial's graphs of one method."""
 
     shapes: list[Shape]
     entropy: float  # of the labels, in bits
@@ -39,12 +39,12 @@ class Look:
     rows: list[np.ndarray] = field(default_factory=list)  # node features of each graph
     distance: dict[str, float] = field(default_factory=dict)
     notes: dict[str, float] = field(default_factory=dict)
-    seconds: float | None = None  # for each graph
+    seconds: float | None = None  # per graph
 
 
 @dataclass
 class Column:
-    """One method over all trials; some of its first trial's graphs for the picture."""
+    """One method over all trials, with some graphs of its first trial for the figure."""
 
     label: str
     looks: list[Look] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Inspection:
-    """Everything that was seen."""
+    """All measurements."""
 
     cells: dict[str, Cell]
     trials: list[Trial]
@@ -65,7 +65,7 @@ class Inspection:
 
 
 def chosen_trials(fold: int, repeat: int, count: int) -> list[Trial]:
-    """Trials from this one on, breadth first over folds as in a run."""
+    """Trials starting at this one, breadth first over folds as in a run."""
     if not 0 <= fold < FOLDS:
         raise UserError(f"--fold {fold} is not a fold; give 0 to {FOLDS - 1}")
     if repeat < 0:
@@ -76,7 +76,7 @@ def chosen_trials(fold: int, repeat: int, count: int) -> list[Trial]:
 
 
 def resolve_cells(dataset: str, augmenters: Sequence[str], k: int, root: Path) -> dict[str, Cell]:
-    """A cell for each augmenter, by label; every mistake is told before anything is generated."""
+    """A cell for each augmenter, by label; mistakes are reported before anything is generated."""
     grid = Grid("inspect", product([dataset], augmenters, [k]))
     planner = Planner(root, ENGINE)
     for coordinate in grid.cells:
@@ -87,7 +87,7 @@ def resolve_cells(dataset: str, augmenters: Sequence[str], k: int, root: Path) -
         if not issubclass(method, GraphAugmenter | StepAugmenter):
             raise UserError(
                 f"{coordinate.augmenter} mixes embeddings inside the step and makes no graphs; "
-                f"inspect an augmenter that does"
+                f"inspect one that generates graphs"
             )
     return {cell.augmenter.label: cell for cell in planner.plan(grid).cells}
 
@@ -95,7 +95,7 @@ def resolve_cells(dataset: str, augmenters: Sequence[str], k: int, root: Path) -
 def inspect_trials(
     cells: dict[str, Cell], trials: list[Trial], root: Path, turn_to: Callable[[str, Trial], None]
 ) -> Inspection:
-    """Look at every augmenter in every trial; `turn_to` hears which is next."""
+    """Inspect every augmenter in every trial; `turn_to` is called with the next one."""
     runner = TrialRunner(root, engines()[ENGINE]())
     columns = {name: Column(name) for name in (ORIGINALS, OTHERS, *cells)}
     for trial in trials:
@@ -120,7 +120,7 @@ def inspect_trials(
 
 
 def timed_generation(problem: Problem) -> tuple[list[Data], dict[str, float], float]:
-    """The trial's generated graphs, what was noted on the way, and the seconds with nothing shared beforehand."""
+    """The trial's generated graphs, recorded events, and the seconds with nothing computed beforehand."""
     augmenter = problem.augmenter
     if not isinstance(augmenter, GraphAugmenter | StepAugmenter):
         raise TypeError(f"{type(augmenter).__name__} makes no graphs")
@@ -133,12 +133,12 @@ def timed_generation(problem: Problem) -> tuple[list[Data], dict[str, float], fl
         made = generate(alone, augmenter, generator(problem.augment_seed), context)
     seconds = time.perf_counter() - start
     if not made:
-        raise UserError(f"{type(augmenter).__name__} made no graph; `bench check` says what it should do")
+        raise UserError(f"{type(augmenter).__name__} generated no graph; `bench check` shows what is wrong")
     return made, context.notes, seconds
 
 
 def look_at(problem: Problem, graphs: list[Data], name: str, trial: Trial) -> Look:
-    """Measure some graphs; which are sampled depends on names alone."""
+    """Measure some graphs; the sample depends only on names."""
     rng = generator(seed_from("inspect", name, trial.fold, trial.repeat))
     labels = np.concatenate([label_distribution(graph, problem.num_classes).double().numpy() for graph in graphs])
     logs = np.log2(labels, out=np.zeros_like(labels), where=labels > 0)
@@ -149,7 +149,7 @@ def look_at(problem: Problem, graphs: list[Data], name: str, trial: Trial) -> Lo
 
 
 def all_distances(originals: Look, seen: Look) -> dict[str, float]:
-    """How far what was seen is from the originals: in structure, and in features where there are some."""
+    """Distances to the originals: in structure and, if there are any, in features."""
     found = distances(originals.shapes, seen.shapes)
     features = {
         "features": feature_distance(originals.rows, seen.rows),

@@ -1,4 +1,4 @@
-"""What an inspection is asked for, as one typed value."""
+"""The request of an inspection, as one typed value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.datasets.paths import data_root
 
 @dataclass(frozen=True)
 class InspectRequest:
-    """A dataset, methods, and the trials whose graphs are looked at."""
+    """A dataset, methods, and the trials to inspect."""
 
     dataset: str
     augmenters: Sequence[str]

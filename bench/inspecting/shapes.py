@@ -1,4 +1,4 @@
-"""The shape of a graph in numbers: density, degrees, clustering and the spectrum of its normalized Laplacian."""
+"""The structure of a graph in numbers: density, degrees, clustering and the spectrum of its normalized Laplacian."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from scipy.sparse.csgraph import breadth_first_order
 from scipy.stats import wasserstein_distance
 from torch_geometric.data import Data
 
-MOST_NODES = 1000  # clustering and spectrum of larger graphs are taken from a piece: both grow as n cubed
-MOST_GRAPHS = 200  # of one trial
+MOST_NODES = 1000  # clustering and spectrum of larger graphs are measured on a subgraph: both take cubic time
+MOST_GRAPHS = 200  # per trial
 COMPARED = ("degree", "clustering", "spectrum")
 
 
 @dataclass(frozen=True)
 class Shape:
-    """One graph's figures; edge weights do not count, `weight` is their mean."""
+    """Statistics of one graph; edge weights are ignored, except for their mean in `weight`."""
 
     nodes: int
     density: float
@@ -26,17 +26,17 @@ class Shape:
     clustering: np.ndarray
     spectrum: np.ndarray
     weight: float | None
-    pieced: bool  # clustering and spectrum are those of a piece
+    pieced: bool  # clustering and spectrum are those of a subgraph
 
 
 def shape_of(graph: Data, rng: Generator) -> Shape:
-    """Measure a graph; `rng` chooses the piece of one that is too large."""
+    """Measure a graph; `rng` chooses the subgraph if the graph is too large."""
     n = int(graph.num_nodes or 0)
     rows, columns = graph.edge_index.numpy()
     apart = rows != columns
     adjacency = sp.csr_array((np.ones(int(apart.sum())), (rows[apart], columns[apart])), shape=(n, n))
-    adjacency.sum_duplicates()  # SciPy before 1.14 leaves that to us
-    adjacency.data[:] = 1.0  # an edge listed twice is one edge
+    adjacency.sum_duplicates()  # SciPy before 1.14 does not do this itself
+    adjacency.data[:] = 1.0  # duplicate edges count once
     degree = np.diff(adjacency.indptr).astype(float)
     piece = adjacency[:, kept][kept] if n > MOST_NODES and len(kept := grown_piece(adjacency, rng)) else adjacency
     dense = piece.toarray()
@@ -53,8 +53,10 @@ def shape_of(graph: Data, rng: Generator) -> Shape:
 
 
 def grown_piece(adjacency: sp.csr_array, rng: Generator, size: int = MOST_NODES) -> np.ndarray:
-    """Nodes around a random one, breadth first, then around another where a component ends: neighbourhoods stay
-    whole, which a random choice of nodes would tear."""
+    """Nodes around a random one in breadth-first order, then around another one if the component ends.
+
+    This keeps neighborhoods intact, unlike a random choice of nodes.
+    """
     kept: list[int] = []
     seen = np.zeros(adjacency.shape[0], dtype=bool)
     for start in rng.permutation(adjacency.shape[0]):
@@ -69,15 +71,15 @@ def grown_piece(adjacency: sp.csr_array, rng: Generator, size: int = MOST_NODES)
 
 
 def local_clustering(adjacency: np.ndarray) -> np.ndarray:
-    """For each node the share of pairs of its neighbours that are joined; 0 with fewer than two neighbours."""
+    """For each node, the share of pairs of neighbors that are connected; 0 with fewer than two neighbors."""
     degree = adjacency.sum(axis=1)
-    joined = ((adjacency @ adjacency) * adjacency).sum(axis=1)  # each joined pair of neighbours twice
+    joined = ((adjacency @ adjacency) * adjacency).sum(axis=1)  # each connected pair of neighbors twice
     pairs = degree * (degree - 1)
     return np.divide(joined, pairs, out=np.zeros_like(pairs), where=pairs > 0)
 
 
 def laplacian_spectrum(adjacency: np.ndarray) -> np.ndarray:
-    """Eigenvalues of I - D^-1/2 A D^-1/2 in ascending order, from 0 to 2; a node without edges adds a 0."""
+    """Eigenvalues of I - D^-1/2 A D^-1/2 in ascending order, from 0 to 2; an isolated node adds a 0."""
     degree = adjacency.sum(axis=1)
     scale = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
     laplacian = np.diag((degree > 0).astype(float)) - scale[:, None] * adjacency * scale
@@ -94,7 +96,7 @@ def distances(first: list[Shape], second: list[Shape]) -> dict[str, float]:
 
 
 def pooled(shapes: list[Shape], name: str) -> tuple[np.ndarray, np.ndarray]:
-    """One figure of all graphs of a set, and the weight of each value: a large graph counts as much as a small one."""
+    """One statistic of all graphs of a set, with weights such that every graph counts the same."""
     parts = [np.atleast_1d(getattr(shape, name)) for shape in shapes]
     return np.concatenate(parts), np.concatenate([np.full(len(part), 1 / len(part)) for part in parts])
 

@@ -1,4 +1,4 @@
-"""From what was seen to a table: in words, as CSV, and as figures for MLflow."""
+"""From measurements to a table: in words, as CSV, and as metrics for MLflow."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _fell_back(look: Look) -> float | None:
     return None if look.seconds is None else float(any(name.startswith("fallback") for name in look.notes))
 
 
-# The table's rows: key, words, one trial's value.
+# The rows of the table: key, label, value of one trial.
 FIGURES: tuple[tuple[str, str, Figure], ...] = (
     ("graphs", "graphs in a trial", lambda look: float(look.count)),
     ("nodes", "nodes", _mean("nodes")),
@@ -51,7 +51,7 @@ FIGURES: tuple[tuple[str, str, Figure], ...] = (
 
 
 def figures(column: Column) -> dict[str, tuple[float, float]]:
-    """Mean and standard deviation over the trials of every figure that the column has."""
+    """Mean and standard deviation over the trials of every statistic that the column has."""
     found = {}
     for key, _, figure in FIGURES:
         values = [value for look in column.looks if (value := figure(look)) is not None]
@@ -61,14 +61,14 @@ def figures(column: Column) -> dict[str, tuple[float, float]]:
 
 
 def shown(key: str, value: float) -> str:
-    """A value as the table has it."""
+    """A value as the table shows it."""
     if key in ("fallback_share", "new_feature_rows"):
         return f"{100 * value:.0f} %"
     return f"{value:.1f}" if value >= 100 else f"{value:.3g}"
 
 
 def rows(seen: Inspection) -> list[list[str]]:
-    """The table: words, then a value for each method; originals and another draw of them stand first, as a measure."""
+    """The table: a label, then a value per method; the originals and another draw of them come first, for reference."""
     found = [figures(column) for column in seen.columns]
     return [
         [words, *(shown(key, values[key][0]) if key in values else "" for values in found)]
@@ -82,7 +82,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def remarks(seen: Inspection) -> list[str]:
-    """What a reader must know beside the table."""
+    """Notes on how to read the table."""
     cell = seen.cell
     lines = [
         f"{cell.dataset}, k={cell.k}, features {cell.features}, splits {cell.splits}; mean over "
@@ -107,7 +107,7 @@ def remarks(seen: Inspection) -> list[str]:
 
 
 def as_csv(seen: Inspection) -> str:
-    """A line for each method, means and standard deviations as columns."""
+    """One line per method, with means and standard deviations as columns."""
     out = io.StringIO()
     names = [f"{key}{end}" for key, _, _ in FIGURES for end in ("", "_std")]
     writer = csv.DictWriter(out, ["dataset", "k", "trials", "graphs_of", *names], restval="")
@@ -124,7 +124,7 @@ def as_csv(seen: Inspection) -> str:
 
 
 def for_tracking(seen: Inspection) -> list[InspectedMethod]:
-    """Each method that was looked at, with its figures beside those of the originals."""
+    """Each inspected method, with its statistics and those of the originals."""
     where = [f"{trial.fold}.{trial.repeat}" for trial in seen.trials]
     originals = {f"{figure}_original": pair[0] for figure, pair in figures(seen.columns[0]).items()}
     methods = []

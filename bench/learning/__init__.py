@@ -1,4 +1,4 @@
-"""From a problem to a predictor: learners by name, of which the graph neural network trains through an engine."""
+"""Learning: from a problem to a predictor. Learners by name; the graph neural network is trained by an engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to a trial's graphs before the first step: offline augmentation, with its figures."""
+"""Offline augmentation of a trial's graphs before training, and its statistics."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from models.fit import Pretrained, one_thread, pretrain
 
 T = TypeVar("T")
 Pretrain = Callable[..., Pretrained]
-DEFAULT_NETWORK = ("gcn", "mean")  # what an augmenter pre-trains beside a learner that has no network
+DEFAULT_NETWORK = ("gcn", "mean")  # pre-trained for augmenters that need a classifier if the learner has no network
 
 
 def make_context(problem: Problem, pretrain: Pretrain = pretrain) -> Context:
     """The augmenter's view of its trial.
 
-    Pre-training and shared parts are made once and kept with the trial, under all that they depend on. What one method
-    keeps by `share` only methods of the same class see, and everybody is handed a copy.
-    `pretrain` is the engine's own way to do what `models.fit.pretrain` does.
+    Pre-training and shared parts are computed once and stored with the trial, under everything they depend on. What a
+    method stores with `share` is visible only to methods of the same class, as copies. `pretrain` is the engine's own
+    implementation of `models.fit.pretrain`.
     """
     family = type(problem.augmenter)
 
@@ -36,7 +36,7 @@ def make_context(problem: Problem, pretrain: Pretrain = pretrain) -> Context:
         if len(graphs) != len(problem.graphs):
             raise ValueError(
                 f"classify was asked about {len(graphs)} graphs; this trial has {len(problem.graphs)} labeled ones, "
-                "and it answers about all of them"
+                "and it must be asked about all of them"
             )
         return pretrained(problem, graphs, epochs, pretrain).probabilities
 
@@ -47,7 +47,7 @@ def make_context(problem: Problem, pretrain: Pretrain = pretrain) -> Context:
 
 
 def pretrained(problem: Problem, graphs: Sequence[Data], epochs: int, pretrain: Pretrain) -> Pretrained:
-    """The classifier that is pre-trained on the trial's graphs: made once, whoever asks first."""
+    """The classifier that is pre-trained on the trial's graphs; computed once."""
     backbone, readout = problem.backbone or DEFAULT_NETWORK[0], problem.readout or DEFAULT_NETWORK[1]
     ending, lr, seed = problem.training.head, problem.training.lr, problem.pretrain_seed
 
@@ -60,7 +60,7 @@ def pretrained(problem: Problem, graphs: Sequence[Data], epochs: int, pretrain: 
 
 
 def first_model(problem: Problem, pretrain: Pretrain = pretrain) -> GraphClassifier:
-    """The classifier before its first step: fresh, or with the weights of the one that was pre-trained."""
+    """The classifier before the first step: fresh, or with the weights of the pre-trained one."""
     model = problem.fresh_model()
     if problem.training.start == "pretrained":
         model.load_state_dict(dict(pretrained(problem, problem.graphs, PRETRAINING_EPOCHS, pretrain).state))
@@ -69,7 +69,7 @@ def first_model(problem: Problem, pretrain: Pretrain = pretrain) -> GraphClassif
 
 @one_thread()
 def generate(problem: Problem, augmenter: GraphAugmenter, rng: np.random.Generator, context: Context) -> list[Data]:
-    """New graphs, with their features made anew where the augmenter asks for it."""
+    """The new graphs, with recomputed features if the augmenter asks for it."""
     made = augmenter(problem.graphs, rng, context)
     return [problem.featurise(graph) for graph in made] if augmenter.features == "recompute" else made
 
@@ -85,13 +85,13 @@ def offline_set(problem: Problem, rng: np.random.Generator, context: Context) ->
 
 @dataclass(frozen=True)
 class OfflineData(Augmented):
-    """The training set of a learner that sees its graphs once, and what to report of the generated ones."""
+    """The training set of a learner that sees its graphs once, and statistics of the generated graphs."""
 
     figures: dict[str, float]
 
 
 def offline_data(problem: Problem) -> OfflineData:
-    """The labeled graphs with what an offline augmenter makes of them: all that a learner without epochs needs."""
+    """The labeled graphs and what an offline augmenter generates from them: all that a learner without epochs needs."""
     augmenter = problem.augmenter
     if not isinstance(augmenter, GraphAugmenter) or augmenter.when != "offline":
         raise ValueError(
@@ -104,13 +104,13 @@ def offline_data(problem: Problem) -> OfflineData:
 
 
 def density(graph: Data) -> float:
-    """Share of the ordered node pairs that are joined; a single node counts as 0."""
+    """The share of ordered node pairs that are connected; 0 for a single node."""
     n = int(graph.num_nodes or 0)
     return graph.num_edges / (n * (n - 1)) if n > 1 else 0.0
 
 
 def generated_figures(problem: Problem, densities: Sequence[float], context: Context) -> dict[str, float]:
-    """Count and mean density of what an offline method made, beside the originals', and its noted fallbacks."""
+    """Number and mean density of the generated graphs, the density of the originals, and recorded fallbacks."""
     if not densities or problem.augmenter.mode != "append":
         return {}
     return {
@@ -122,7 +122,7 @@ def generated_figures(problem: Problem, densities: Sequence[float], context: Con
 
 
 class Stopwatch:
-    """Seconds spent on each named part."""
+    """Measures the seconds spent on each named part."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}

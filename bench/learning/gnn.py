@@ -10,7 +10,7 @@ from models.readouts import Readout
 
 
 class GNN(Learner):
-    """Takes augmenters of every kind; the engine that trains it is the caller's choice, not a setting."""
+    """Accepts every kind of augmenter; the engine that trains it is chosen by the caller and is not a setting."""
 
     network = True
     trained = True

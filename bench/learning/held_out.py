@@ -1,4 +1,4 @@
-"""The test part of a fold: all its trials look at the same graphs, so what can be prepared is prepared once."""
+"""The test part of a fold. All trials of a fold use the same graphs, so prepared forms of them are cached."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_PARTS = 32  # folds of some datasets with some features
 
 
 class Form(Protocol):
-    """Graphs as a predictor wants them; nothing that a trial does may change it."""
+    """Graphs in a form prepared for a predictor; trials must not modify it."""
 
     @property
     def nbytes(self) -> int: ...
@@ -31,7 +31,7 @@ F = TypeVar("F", bound=Form)
 
 @dataclass
 class Unlabeled:
-    """Graphs without their labels, made when they are asked for, and the forms that predictors have made of them."""
+    """Graphs without their labels, created on access, and the forms that predictors have prepared from them."""
 
     make: Callable[[int], Data]
     count: int
@@ -42,10 +42,10 @@ class Unlabeled:
         return [unlabeled(self.make(place)) for place in (range(self.count) if places is None else places)]
 
     def form(self, predictor: FormPredictor, key: Hashable, make: Callable[[Sequence[Data]], F]) -> F:
-        """What `make` gives for the graphs, once per class of predictor and key.
+        """The result of `make` for the graphs, cached per class of predictor and key.
 
-        The key names all that the form depends on beside the graphs. Two classes may use the same key: each gets
-        the form that it made itself.
+        The key must name everything that the form depends on besides the graphs. Different classes may use the same
+        key: each gets its own form.
         """
         place = type(predictor), key
         if place not in self.forms:
@@ -59,10 +59,10 @@ class Unlabeled:
 
 
 class HeldOut(Sequence[Data]):
-    """The test graphs of a fold with their labels; a predictor is given `unlabeled`."""
+    """The labeled test graphs of a fold; a predictor gets `unlabeled`."""
 
     def __init__(self, make: Callable[[int], Data], truth: np.ndarray) -> None:
-        """`make` gives the graph at a place."""
+        """`make` returns the graph at an index."""
         self.make, self.truth = make, truth
         self.unlabeled = Unlabeled(make, len(truth))
 
@@ -81,22 +81,22 @@ class HeldOut(Sequence[Data]):
 
 
 class FormPredictor(ABC):
-    """A base for predictors that can do more with a test part than look at graph after graph."""
+    """Base class of predictors that can process a test part as a whole rather than graph by graph."""
 
     @abstractmethod
     def classes(self, graphs: Unlabeled) -> np.ndarray | None:
-        """The class of each graph, the same that `probabilities` gives; None if it cannot tell for these graphs."""
+        """The class of each graph, consistent with `probabilities`; None if these graphs are not supported."""
 
 
 class HeldOutParts:
-    """The parts that were looked at last, within bounds."""
+    """The most recently used test parts, up to a limit."""
 
     def __init__(self, most_bytes: int = MOST_BYTES, most_parts: int = MOST_PARTS) -> None:
         self.most_bytes, self.most_parts = most_bytes, most_parts
         self.parts: OrderedDict[Hashable, HeldOut] = OrderedDict()
 
     def fetch(self, key: Hashable, make: Callable[[], HeldOut]) -> HeldOut:
-        """The part under a key; those that were not asked for longest go when there are too many."""
+        """The part under a key; the least recently used ones are dropped if there are too many."""
         if key not in self.parts:
             self.parts[key] = make()
         self.parts.move_to_end(key)
@@ -110,7 +110,7 @@ class HeldOutParts:
 
 
 def predicted_classes(predictor: Predictor, graphs: Sequence[Data], num_classes: int) -> np.ndarray:
-    """What a predictor says of each test graph; it never sees a label."""
+    """The predicted class of each test graph; the predictor never sees a label."""
     if isinstance(graphs, HeldOut) and isinstance(predictor, FormPredictor):
         guess = predictor.classes(graphs.unlabeled)
         if guess is not None:

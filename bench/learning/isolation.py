@@ -1,4 +1,4 @@
-"""What keeps trials apart: copies that share no memory, and names for graphs by their content."""
+"""Keeps trials independent: copies that share no memory, and hashes of graphs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ CONTENT = ("x", "edge_index", "edge_weight", "y")  # what training reads of a gr
 
 
 def own_copy(graph: Data) -> Data:
-    """A graph that shares nothing with the original: what is written to one never reaches the other."""
+    """A graph that shares no memory with the original."""
     return _copied(graph, graph.keys())
 
 
 def unlabeled(graph: Data) -> Data:
-    """A copy of its own without the label, for a predictor to judge."""
+    """A copy without the label, for a predictor."""
     return _copied(graph, set(graph.keys()) - {"y"})
 
 
@@ -34,7 +34,7 @@ def _copied(graph: Data, names: Iterable[str]) -> Data:
 
 
 def contents_of(graphs: Iterable[Data]) -> bytes:
-    """A hash of all that a classifier could learn from some graphs."""
+    """A hash of everything that a classifier could learn from some graphs."""
     digest = hashlib.blake2b(digest_size=16)
     for graph in graphs:
         digest.update(f"graph {graph.num_nodes}".encode())

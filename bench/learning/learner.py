@@ -1,4 +1,4 @@
-"""What every learner is: it takes a problem, and gives back a predictor."""
+"""The interface of learners: a learner gets a problem and returns a predictor."""
 
 from __future__ import annotations
 
@@ -20,16 +20,15 @@ from models.readouts import Readout
 
 __all__ = ["Fitted", "Learner", "Predictor", "Problem", "create_learner", "predictions"]
 
-TOLERANCE = 1e-3  # of the sum of a row of probabilities
+TOLERANCE = 1e-3  # for the sum of a row of probabilities
 
 
 class Learner(ABC):
-    """Base of all learners. Arguments of the constructor that have a default are the settings a user may write.
+    """Base class of all learners. Constructor arguments with a default are settings.
 
-    `network`: whether it is built from a backbone and a readout. Such a learner is given `engine`, which trains them;
-    a learner of another kind is given nothing.
-    `trained`: whether it takes steps as the cell's training says (epochs, learning rate), so that a search of settings
-    includes these.
+    `network`: whether it is built from a backbone and a readout. Such a learner gets an `engine`, which trains them;
+    other learners get none. `trained`: whether it is trained as the cell specifies (epochs, learning rate), so that
+    `bench tune` includes these settings.
     """
 
     network: ClassVar[bool] = False
@@ -39,9 +38,9 @@ class Learner(ABC):
     def refuses(
         cls, augmenter: type[Augmenter], backbone: type[Backbone] | None = None, readout: type[Readout] | None = None
     ) -> str | None:
-        """Why this learner makes no sense with this augmenter, None if it does.
+        """Why this learner cannot be combined with this augmenter; None if it can.
 
-        Most learners see all their graphs at once, so they take what is made before training and nothing else.
+        Most learners see all their graphs at once, so they only accept augmentation before training.
         """
         if issubclass(augmenter, GraphAugmenter) and augmenter.when == "offline":
             return None
@@ -52,11 +51,11 @@ class Learner(ABC):
 
     @abstractmethod
     def fit(self, problem: Problem) -> Fitted:
-        """Learn from the labeled graphs, with the problem's augmenter and seeds."""
+        """Learn from the labeled graphs, using the problem's augmenter and seeds."""
 
 
 def create_learner(choice: str | Choice, engine: Engine) -> Learner:
-    """The learner of a cell; `engine` trains the network of one that has a network."""
+    """The learner of a cell; `engine` trains learners that have a network."""
     resolved = LEARNERS.resolve(choice)
     cls: type[Learner] = LEARNERS.load(resolved.name)
     given = {"engine": engine} if cls.network else {}
@@ -65,7 +64,7 @@ def create_learner(choice: str | Choice, engine: Engine) -> Learner:
 
 
 def predictions(predictor: Predictor, graphs: Sequence[Data], num_classes: int) -> Tensor:
-    """What a predictor says of graphs; it is given copies without their labels, and its answer is checked."""
+    """A predictor's output for graphs, validated; the predictor gets copies without labels."""
     rows = predictor.probabilities([unlabeled(graph) for graph in graphs])
     wrong = not_distributions(rows, len(graphs), num_classes)
     if wrong:
@@ -74,7 +73,7 @@ def predictions(predictor: Predictor, graphs: Sequence[Data], num_classes: int) 
 
 
 def not_distributions(rows: Tensor, count: int, num_classes: int) -> str | None:
-    """What is wrong with the probabilities of so many graphs, if anything."""
+    """What is wrong with these class probabilities, if anything."""
     if rows.shape != (count, num_classes):
         return (
             f"probabilities has shape {list(rows.shape)} for {count} graphs and {num_classes} classes; "

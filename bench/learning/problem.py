@@ -1,4 +1,4 @@
-"""What a learner is given (one trial's labeled graphs and its seeds, no test graph) and what it gives back."""
+"""What a learner gets (one trial's labeled graphs and seeds, but no test graphs) and what it returns."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from models.classifier import GraphClassifier, build_classifier
 
 @dataclass(frozen=True)
 class Problem:
-    """One trial as a learner sees it. Its graphs are copies of its own: no other trial can see what is done to them.
+    """One trial as a learner sees it. Its graphs are its own copies, so modifying them affects no other trial.
 
-    Backbone and readout are None for a learner that is not built from them.
+    Backbone and readout are None for a learner without a network.
     """
 
     graphs: Sequence[Data]
@@ -36,44 +36,44 @@ class Problem:
     readout: Choice | None = None
     validation: Sequence[Data] = ()
     device: str = "cpu"
-    shared: SharedParts = field(default_factory=SharedParts)  # what the methods of one trial have in common
+    shared: SharedParts = field(default_factory=SharedParts)  # what the methods of one trial share
 
     @property
     def takes_mean(self) -> bool:
-        """Whether the loss of its network is a mean; a learner without one weighs graphs in its own way."""
+        """Whether the network's loss is a mean; a learner without a network weights graphs in its own way."""
         return self.training.loss == "mean" and self.backbone is not None
 
     def fresh_model(self) -> GraphClassifier:
-        """The classifier before its first step: the same weights for every augmenter."""
+        """The classifier before the first step: the same weights for every augmenter."""
         if self.backbone is None or self.readout is None:
-            raise ValueError("this problem names no backbone and readout, so it has no network to build")
+            raise ValueError("this problem has no backbone and readout, so there is no network to build")
         channels = self.graphs[0].num_node_features
         ending = self.training.head
         return build_classifier(self.backbone, self.readout, channels, self.num_classes, self.init_seed, ending)
 
 
 class Predictor(Protocol):
-    """What is left when learning has ended."""
+    """The result of learning."""
 
     def probabilities(self, graphs: Sequence[Data]) -> Tensor:
-        """One row per graph; columns are classes."""
+        """Class probabilities: one row per graph, one column per class."""
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A predictor, and what was seen on the way to it."""
+    """A predictor, and what was recorded during training."""
 
     predictor: Predictor
-    loss: float | None = None  # on the training set, where the learner has one
+    loss: float | None = None  # on the training set, if the learner has a loss
     generated: dict[str, float] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     curve: tuple[tuple[int, float], ...] = ()  # training loss at the epochs of `curve_epochs`
-    engine: str | None = None  # the engine that ran, None for a learner that has none
-    handed_over: str | None = None  # why the engine that was asked did not run it
+    engine: str | None = None  # the engine that ran; None for a learner without one
+    handed_over: str | None = None  # why the requested engine did not run
 
 
 class Engine(Protocol):
-    """Trains the networks of some trials; a problem that fails gives its exception, so that the others go on."""
+    """Trains the networks of some trials; a problem that fails returns its exception, so that the others continue."""
 
     name: str
 
@@ -83,7 +83,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Augmented:
-    """The graphs of one step or of a whole training, with the label and the weight of each."""
+    """The graphs of one step or of a whole training, with their labels and weights."""
 
     graphs: list[Data]
     targets: Tensor
@@ -91,20 +91,20 @@ class Augmented:
     generated: list[Data]
 
     def part(self, places: Tensor) -> Augmented:
-        """Some of the graphs, for one step; none of them counts as generated for itself."""
+        """Some of the graphs, for one step; none of them counts as generated on its own."""
         return Augmented([self.graphs[i] for i in places.tolist()], self.targets[places], self.weights[places], [])
 
     def samples(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The same with hard labels, for learners that know no others: places of graphs, classes, weights.
+        """The same with hard labels, for learners that require them: indices of graphs, classes, weights.
 
-        A graph with a soft label is there once per class, weighted by its share.
+        A graph with a soft label occurs once per class, weighted by its share.
         """
         places, classes = torch.nonzero(self.targets, as_tuple=True)
         return places, classes, self.targets[places, classes] * self.weights[places]
 
 
 def curve_epochs(epochs: int) -> list[int]:
-    """Some twenty epochs, dense at the start, at which the training loss is kept."""
+    """About twenty epochs, denser at the start, at which the training loss is recorded."""
     return sorted({round(epochs ** (i / 20)) for i in range(21)})
 
 
@@ -114,9 +114,9 @@ def label_rows(graphs: Sequence[Data], num_classes: int) -> Tensor:
 
 
 class MiniBatches:
-    """Shuffles places of graphs into steps, afresh each epoch; all methods of a trial see the same shuffles.
+    """Divides indices of graphs into shuffled steps in each epoch; all methods of a trial use the same shuffles.
 
-    As many graphs as fit into one step are one step, in their own order.
+    If all graphs fit into one step, they keep their own order.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -124,11 +124,11 @@ class MiniBatches:
         self._stream = generator(problem.shared_seed("mini-batches"))
 
     def cut(self, count: int) -> bool:
-        """Whether so many graphs are more than one step."""
+        """Whether so many graphs need more than one step."""
         return 0 < self.size < count
 
     def of(self, count: int) -> list[Tensor]:
-        """The places of each step of the next epoch, where there are several."""
+        """The indices of each step of the next epoch, if there are several."""
         return list(torch.from_numpy(self._stream.permutation(count)).split(self.size))
 
     def split(self, data: Augmented) -> list[Augmented]:
@@ -138,9 +138,9 @@ class MiniBatches:
 
 
 def training_set(problem: Problem, generated: list[Data]) -> Augmented:
-    """Originals and generated graphs as Eq. 16 weighs them; a method that replaces leaves the originals out.
+    """Originals and generated graphs weighted as in Eq. 16; a method with `mode=replace` leaves out the originals.
 
-    With `loss=mean` the two sums of Eq. 16 are means.
+    With `loss=mean`, the two sums of Eq. 16 are means.
     """
     augmenter = problem.augmenter
     replaces = isinstance(augmenter, GraphAugmenter) and augmenter.mode == "replace"

@@ -1,4 +1,4 @@
-"""The reference engine: one trial at a time in plain PyG, to be read, and to check a faster one against."""
+"""The reference engine: one trial at a time in plain PyG, written for readability, to compare faster engines with."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from models.fit import Mix, Step, TrainedNetwork, TrainingStep, fit, one_thread,
 
 
 class ReferenceEngine:
-    """Trains each problem by itself."""
+    """Trains each problem separately."""
 
     name = "reference"
 
@@ -42,7 +42,7 @@ class ReferenceEngine:
 
 @one_thread()
 def fit_problem(problem: Problem) -> Fitted:
-    """Augment, train from the trial's initial weights, return the classifier of the last (or the best) epoch."""
+    """Augment, train from the trial's initial weights, and return the classifier of the last (or best) epoch."""
     watch = Stopwatch()
     rng, context = generator(problem.augment_seed), make_context(problem)
     fixed = offline_set(problem, rng, context)
@@ -62,7 +62,7 @@ def fit_problem(problem: Problem) -> Fitted:
 def training_epochs(
     problem: Problem, fixed: Augmented, rng: Generator, context: Context
 ) -> Iterator[Iterator[TrainingStep]]:
-    """The steps of each epoch, one unless the training asks for mini-batches; only what changes is made anew."""
+    """The steps of each epoch, one unless mini-batches are used; only what changes is rebuilt."""
     augmenter, whole, batches = problem.augmenter, as_step(fixed, problem.device), MiniBatches(problem)
 
     def step(data: Augmented) -> TrainingStep:
@@ -81,7 +81,7 @@ def training_epochs(
 
 
 def bound_mix(augmenter: EmbeddingAugmenter, graphs: Sequence[Data], rng: Generator, context: Context) -> Mix:
-    """The augmenter's mix with this step's draw."""
+    """The augmenter's mix with the draw of this step."""
     drawn = augmenter.draw(graphs, rng, context)
     return lambda embeddings, targets: augmenter.mix(embeddings, targets, drawn)
 
@@ -89,7 +89,7 @@ def bound_mix(augmenter: EmbeddingAugmenter, graphs: Sequence[Data], rng: Genera
 def in_step(
     problem: Problem, augmenter: StepAugmenter, graphs: Sequence[Data], rng: Generator, context: Context
 ) -> AugmentedStep:
-    """The step that the augmenter takes with this step's draw."""
+    """The augmenter's step with the draw of this step."""
     featurise = problem.featurise if augmenter.features == "recompute" else copy.copy
     drawn = augmenter.draw(graphs, rng, context)
     counts = 1 / len(problem.graphs) if problem.takes_mean else 1.0
@@ -97,7 +97,7 @@ def in_step(
 
 
 class LastEpoch:
-    """Keeps the weights of the last epoch, as the paper does."""
+    """Keeps the weights of the last epoch, as in the paper."""
 
     def __init__(self, model: GraphClassifier, problem: Problem) -> None:
         self.model, self.loss = model, float("nan")
@@ -114,7 +114,7 @@ class LastEpoch:
 
 
 class BestEpoch(LastEpoch):
-    """Keeps the weights of the epoch with the best validation accuracy, the earliest of equals."""
+    """Keeps the weights of the epoch with the best validation accuracy; the earliest if tied."""
 
     def __init__(self, model: GraphClassifier, problem: Problem) -> None:
         super().__init__(model, problem)

@@ -1,4 +1,4 @@
-"""What one optimizer step sees: a batch, or what a step augmenter makes of it."""
+"""The input of one optimizer step: a batch, or what a step augmenter makes of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from models.fit import Step, soft_cross_entropy
 
 
 def bare_graphs(graphs: Sequence[Data]) -> list[Data]:
-    """Only what a backbone reads; where one graph has edge weights, the others get ones."""
+    """Only the attributes that a backbone reads; if one graph has edge weights, the others get weights of one."""
     weighted = any(graph.get("edge_weight") is not None for graph in graphs)
     bare = []
     for graph in graphs:
@@ -42,13 +42,13 @@ def as_step(data: Augmented, device: str) -> Step:
 
 @dataclass
 class ModelView:
-    """The `TrainingView` of one step: a model, and how graphs get the features it was made for."""
+    """The `TrainingView` of one step: a model, and how graphs get its features."""
 
     model: GraphClassifier
     num_classes: int
     device: str
     featurise: Callable[[Data], Data]
-    counts: float = 1.0  # of each graph, in what the step learns
+    counts: float = 1.0  # weight of each graph in what the step learns
     parts: list[float] = field(default_factory=list)  # the losses that the step has learned from
 
     def embeddings(self, graphs: Sequence[Data]) -> list[Tensor]:
@@ -99,7 +99,7 @@ class ModelView:
 
     @contextmanager
     def _looking(self) -> Iterator[None]:
-        """The model in evaluation mode, and as it was afterwards."""
+        """Switch the model to evaluation mode, and restore its mode afterwards."""
         before = self.model.training
         self.model.eval()
         try:
@@ -114,7 +114,7 @@ def _per_graph(rows: Tensor, graphs: Sequence[Data]) -> list[Tensor]:
 
 @dataclass(frozen=True)
 class AugmentedStep:
-    """A step that a step augmenter takes, with what it has drawn for it."""
+    """A step of a step augmenter, with its draws."""
 
     augmenter: StepAugmenter
     graphs: Sequence[Data]
@@ -128,5 +128,5 @@ class AugmentedStep:
         view = ModelView(model, self.num_classes, self.device, self.featurise, self.counts)
         self.augmenter.step(view, self.graphs, self.drawn)
         if not view.parts:
-            raise ValueError(f"{type(self.augmenter).__name__} learned nothing in a step; call view.learn in `step`")
+            raise ValueError(f"{type(self.augmenter).__name__} never called view.learn in a step; call it in `step`")
         return sum(view.parts)

@@ -1,1 +1,1 @@
-"""From words to cells: grids, what a cell is, and what identifies it."""
+"""Plans: grids, the cells they consist of, and the identity of a cell."""

@@ -1,4 +1,4 @@
-"""A cell: everything that decides a number of a table, resolved; and the trials that stand behind it."""
+"""A cell: everything that determines a number of a table, resolved; and its trials."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ TUNED_ON = {  # what the settings of a tuned cell were chosen on
     "nested": "settings chosen for each fold on its own training and validation graphs",
     "pooled": "settings chosen on all folds together: other folds' parts contain this fold's test graphs",
 }
-_SELDOM = ("tuned_from", "tuned_how", "by_fold", "metric")  # left out where they say nothing, also from the key
+_SELDOM = ("tuned_from", "tuned_how", "by_fold", "metric")  # omitted where empty, also from the key
 
 
 @dataclass(frozen=True, order=True)
 class Trial:
-    """One of a cell's repetitions: a fold and a repeat of the label draw."""
+    """One repetition of a cell: a fold and a label draw."""
 
     fold: int
     repeat: int
@@ -30,9 +30,9 @@ class Trial:
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of a table, before it is measured. Two cells with the same key are the same experiment.
+    """One number of a table, before it is measured. Cells with the same key are the same experiment.
 
-    Backbone and readout are None for a learner that is not built from them.
+    Backbone and readout are None for a learner without a network.
     """
 
     dataset: str
@@ -46,38 +46,40 @@ class Cell:
     training: Training
     versions: Mapping[str, Any]
     tuned: bool = False
-    tuned_from: Mapping[str, str] | None = None  # labels before tuning of what names its row
+    tuned_from: Mapping[str, str] | None = None  # labels before tuning of the parts that name its row
     tuned_how: str | None = None  # a key of TUNED_ON
-    metric: str | None = None  # what it is judged by, where that is not accuracy
-    by_fold: Mapping[str, Mapping[str, Any]] | None = None  # of a nested one: what each fold changes, see `at`
+    metric: str | None = None  # the primary metric, if it is not accuracy
+    by_fold: Mapping[str, Mapping[str, Any]] | None = None  # for nested tuning: what each fold changes, see `at`
 
     def __post_init__(self) -> None:
         if self.k < 1:
-            raise UserError(f"k={self.k} is not a label budget; give one labeled graph per class or more")
+            raise UserError(f"k={self.k} is not a label budget; give at least one labeled graph per class")
 
     @cached_property
     def key(self) -> str:
-        """A hash of all that decides the result: resolved settings, versions, and the labels that name the seeds."""
+        """A hash of everything that determines the result: resolved settings, versions, and the labels that seeds
+        derive from.
+        """
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def model(self) -> str:
-        """What is trained, in words: backbone and readout, or the learner that needs neither."""
+        """What is trained, in words: backbone and readout, or a learner without them."""
         return f"{self.backbone} {self.readout}" if self.backbone else str(self.learner)
 
     @property
     def label(self) -> str:
-        """Short words for people: where, how many labels, what."""
+        """A short description: dataset, number of labels, method."""
         return f"{self.dataset} k={self.k} {self.augmenter} {self.model}"
 
     def part_label(self, part: str) -> str:
-        """The label of one of its plug-ins; empty where the learner has no such part."""
+        """The label of one of its plug-ins; empty if the learner has no such part."""
         choice: Choice | None = getattr(self, part)
         return "" if choice is None else choice.label
 
     def at(self, fold: int) -> Cell:
-        """The cell as one fold trains it: with the fold's own plug-ins and training, where those were tuned by fold."""
+        """The cell as trained on one fold: with the fold's own plug-ins and training if those were tuned by fold."""
         if self.by_fold is None:
             return self
         if str(fold) not in self.by_fold:
@@ -101,7 +103,7 @@ class Cell:
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Cell:
-        """The cell that `to_json` wrote; other keys of a ledger line are passed over."""
+        """The inverse of `to_json`; other keys of a ledger line are ignored."""
         tuning = {"tuned": facts.get("tuned", False), **{name: facts.get(name) for name in _SELDOM}}
         known = {field.name: facts[field.name] for field in fields(cls) if field.name not in tuning} | tuning
         for part in PARTS:

@@ -1,6 +1,6 @@
-"""A user's own changes over a grid or a table: settings of its parts, and methods beside its own.
+"""A user's changes to a grid or table: settings of its parts, and additional methods.
 
-A grid and the table of the same name are changed by the same functions, so what is run is what is printed.
+A grid and the table of the same name are changed by the same functions, so that what is run is what is printed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Part = TypeVar("Part", Row, Coordinate)  # both have an augmenter, a backbone, a
 
 @dataclass(frozen=True)
 class Changes:
-    """Settings by `part.setting`, each with its values, and methods to put beside those that are there."""
+    """Settings by `part.setting`, each with its values, and methods to add."""
 
     settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     added: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class Changes:
 
 
 def read_settings(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """`training.lr=0.001`, `augmenter.eps=0.05|0.1|0.2`: names with one value or several."""
+    """Parse `training.lr=0.001`, `augmenter.eps=0.05|0.1|0.2`: names with one or several values."""
     found: dict[str, tuple[str, ...]] = {}
     for text in texts:
         for piece in re.split(r",(?=\s*[\w.+-]+=)", text):
@@ -60,7 +60,7 @@ def read_settings(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def read_labels(texts: Sequence[str]) -> dict[str, str]:
-    """`hidenodes=Hide`; a name with settings has equals signs of its own, so the last one counts."""
+    """Parse `hidenodes=Hide`; a name with settings contains equals signs itself, so the last one counts."""
     found = {}
     for text in texts:
         name, equals, label = (part.strip() for part in text.rpartition("="))
@@ -71,7 +71,7 @@ def read_labels(texts: Sequence[str]) -> dict[str, str]:
 
 
 def changed_grid(grid: Grid, changes: Changes) -> Grid:
-    """The grid with every setting changed that its cells have, and the methods beside its own."""
+    """The grid with every setting changed in the cells that have it, and with the added methods."""
     resolver = Resolver()
     training, settings = _training(changes.settings)
     cells: Iterable[Coordinate] = _with_added(grid.cells, changes.added, resolver)
@@ -93,12 +93,12 @@ def changed_grid(grid: Grid, changes: Changes) -> Grid:
 
 
 def changed_spec(spec: TableSpec, changes: Changes) -> TableSpec:
-    """A table with its rows changed in the same way; what is set for the training is a matter of which cells stand."""
+    """A table with its rows changed in the same way; training settings only affect which cells are selected."""
     resolver = Resolver()
     _, settings = _training(changes.settings)
     several = next((name for name, values in changes.settings.items() if len(values) > 1), None)
     if several is not None:
-        raise UserError(f"{spec.name} has one value of {several} in each place; print several with --rows {several}")
+        raise UserError(f"{spec.name} shows one value of {several} per place; show several with --rows {several}")
     groups = _groups_with_added(spec, changes.added, resolver)
     renamed: dict[Row, Row] = {}
     rows = [row for group in groups for row in group] + list(spec.beside)
@@ -115,21 +115,21 @@ def changed_spec(spec: TableSpec, changes: Changes) -> TableSpec:
 
 
 def training_picks(settings: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    """What is set for the training, as a choice among the cells of a ledger."""
+    """Training settings as a selection among the cells of a ledger."""
     training, _ = _training(settings)
     offered = training_settings()
     return {name: show(offered[name].check(values[0], TRAINING)) for name, values in training.items()}
 
 
 def own_table(grid: Grid, root: Path) -> TableSpec:
-    """The table that a grid is to fill: what it lists is what it runs, so the two cannot disagree."""
+    """The table that a grid describes: it lists exactly the cells that the grid runs, so the two cannot disagree."""
     layout = grid.layout or _usual_layout(grid)
     layout = replace(layout, labels={**grid.labels, **layout.labels})
     return arranged(layout, described(grid, root), as_given=True)
 
 
 def grid_pick(grid: Grid) -> dict[str, str]:
-    """Which of a ledger's cells are this grid's: those of its training, features and splits."""
+    """The selection of a grid's cells in a ledger: those with its training, features and splits."""
     usual = preset(grid.preset).with_settings(grid.training)
     varied = {name for at in grid.cells for name, _ in at.where}
     if varied:
@@ -140,7 +140,7 @@ def grid_pick(grid: Grid) -> dict[str, str]:
 
 
 def _usual_layout(grid: Grid) -> Layout:
-    """Methods by dataset and label rate, with whatever else the grid varies in the rows."""
+    """Methods by dataset and label rate, with everything else that the grid varies in the rows."""
     models = [part for part in ("backbone", "readout", "learner") if len({getattr(at, part) for at in grid.cells}) > 1]
     name = re.sub(r"[^\w.-]+", "-", grid.name)
     varied = dict.fromkeys(f"{TRAINING}.{one}" for at in grid.cells for one, _ in at.where)
@@ -167,7 +167,7 @@ def described(grid: Grid, root: Path) -> list[Described]:
 
 
 def _training(settings: Mapping[str, tuple[str, ...]]) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
-    """What is set for the training, checked and in one spelling, and the rest."""
+    """The changed training settings, validated and normalized, and the other settings."""
     offered, training, rest = training_settings(), {}, {}
     for name, values in settings.items():
         part, _, setting = name.partition(".")
@@ -186,7 +186,7 @@ def _with_settings(
     resolver: Resolver,
     among: Iterable[Part] | None = None,
 ) -> list[Part]:
-    """Each cell or row with the settings that it has; a setting that none of them has is a mistake."""
+    """Each cell or row with the settings that it has; a setting that none of them has is an error."""
     found = list(parts)
     for name, values in settings.items():
         owner, _, setting = name.partition(".")
@@ -198,7 +198,7 @@ def _with_settings(
 
 
 def _owners(name: str, one: Part, resolver: Resolver) -> list[tuple[str, str, Choice]]:
-    """Which parts of a cell a setting is for: the part, the setting's name there, and the choice so far."""
+    """The parts of a cell that have a setting: the part, the setting's name there, and the current choice."""
     owner, _, setting = name.partition(".")
     found = []
     for part, registry in REGISTRIES.items():
@@ -228,7 +228,7 @@ def _changed(
 
 
 def _nobody_has(name: str, owner: str, setting: str, looked_at: Sequence[Part], resolver: Resolver) -> UserError:
-    """Why a setting is for nobody here, with the nearest that there are."""
+    """The error for a setting that no part has, with the closest known ones."""
     there: dict[str, set[str]] = {part: set() for part in REGISTRIES}
     plugins = set()
     for one in looked_at:
@@ -260,7 +260,7 @@ def _with_added(cells: Sequence[Coordinate], added: Sequence[str], resolver: Res
 
 
 def _resolved(word: str, resolver: Resolver) -> tuple[str, str]:
-    """The part that a word names, an augmenter or a learner, and its label."""
+    """The part that a name refers to, an augmenter or a learner, and its label."""
     name = word.partition(":")[0]
     if name in LEARNERS.entries() and name not in AUGMENTERS.entries() and name != NETWORK:
         return "learner", resolver.resolve(LEARNERS, word).choice.label
@@ -268,7 +268,7 @@ def _resolved(word: str, resolver: Resolver) -> tuple[str, str]:
 
 
 def _groups_with_added(spec: TableSpec, added: Sequence[str], resolver: Resolver) -> tuple[tuple[Row, ...], ...]:
-    """Rows for the added methods: in the group of their model if there is one such group, else in a group below."""
+    """Rows for the added methods: in the group of their model if there is exactly one, else in a new group below."""
     groups = [list(group) for group in spec.groups]
     known = {(row.augmenter, row.backbone, row.readout, row.learner) for row in spec.rows}
     models = list(dict.fromkeys((row.backbone, row.readout, row.learner) for row in spec.rows if row.backbone))

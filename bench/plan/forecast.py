@@ -1,4 +1,4 @@
-"""How long a plan will take: from trials in the ledger, and from short probes where nothing is measured yet."""
+"""Predicts how long a plan takes: from trials in the ledger, and from short probes of methods without any."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from bench.plan.cells import Cell, Trial
 
 PROBE_EPOCHS = 10
 LONG_PROBE_EPOCHS = 110
-LONG_PROBE_SECONDS = 0.5  # slower training shows its epochs in the first probe, a second would only add waiting
-PROBE_K = 10  # the label budget at which a probe is long enough to be measured and short enough to wait for
+LONG_PROBE_SECONDS = 0.5  # above this, the first probe shows the time per epoch, and a second one would only take time
+PROBE_K = 10  # label budget of probes: long enough to be measurable, short enough to wait for
 
-Family = tuple[str, str, str, str]  # dataset, engine, augmenter, backbone or learner: what decides most of the time
+Family = tuple[str, str, str, str]  # dataset, engine, augmenter, backbone or learner: what affects time most
 
 
 class Timed(Protocol):
-    """A trial that was tried, as far as time is concerned."""
+    """A trial's time and the conditions it depends on."""
 
     @property
     def done(self) -> bool: ...
@@ -32,7 +32,7 @@ class Timed(Protocol):
 
 @dataclass(frozen=True)
 class Seconds:
-    """One trial's time: what every training pays once, and what an epoch costs."""
+    """The time of one trial: a fixed part, and a part per epoch."""
 
     fixed: float
     epoch: float
@@ -44,9 +44,9 @@ class Seconds:
 
     @classmethod
     def between(cls, short: Timed, long: Timed, epochs: int, more: int) -> Seconds:
-        """From two trials that differ in epochs, so that what training pays before its first epoch is not an epoch's.
+        """From two trials that differ in epochs, so that the fixed part is not counted as time per epoch.
 
-        At least a tenth of the plain average, should noise swallow the difference.
+        The time per epoch is at least a tenth of the plain average, in case noise hides the difference.
         """
         average = cls.of(long, more)
         difference = (long.seconds.get("train", 0.0) - short.seconds.get("train", 0.0)) / (more - epochs)
@@ -59,7 +59,7 @@ class Seconds:
 
 @dataclass
 class Forecast:
-    """Predicted seconds of a trial, learnt from trials that were measured."""
+    """Predicts seconds per trial from measured trials."""
 
     _same: dict[Any, list[Seconds]] = field(default_factory=dict)
     _family: dict[Family, dict[int, list[Seconds]]] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Forecast:
 
     @classmethod
     def of(cls, measured: Iterable[tuple[Cell, Timed]]) -> Forecast:
-        """What finished trials teach."""
+        """A forecast from finished trials."""
         forecast = cls()
         for cell, trial in measured:
             forecast.learn(cell, trial)
@@ -84,7 +84,7 @@ class Forecast:
         return family_of(cell) in self._family
 
     def seconds(self, cell: Cell) -> float | None:
-        """The same experiment's own time if it was measured, else that of its family at the nearest label budgets."""
+        """The experiment's own time if it was measured, else that of its family at the nearest label budgets."""
         epochs = cell.training.epochs
         same = self._same.get(_identity(cell))
         if same:
@@ -95,7 +95,7 @@ class Forecast:
         return _at({k: _typical(found, epochs) for k, found in measured.items()}, cell.k)
 
     def probe(self, cells: Iterable[Cell], run: Callable[[Cell, Trial], Timed], say: Callable[[str], None]) -> int:
-        """Measure a few epochs for each family that the ledger knows nothing of; how many cells that took."""
+        """Measure a few epochs for each family without recorded trials; returns how many cells were probed."""
         families: dict[Family, dict[int, Cell]] = {}
         for cell in cells:
             if not self.knows(cell):
@@ -104,14 +104,14 @@ class Forecast:
         for family, by_k in families.items():
             for k in sorted({min(by_k), min(by_k, key=lambda k: abs(k - PROBE_K))}):
                 say(f"probing {by_k[k].label}")
-                if not count:  # a process's first training also loads and builds code
+                if not count:  # the first training of a process also loads and builds code
                     run(_shortened(by_k[k], PROBE_EPOCHS), Trial(0, 0))
                 self._probe_one(family, by_k[k], run)
                 count += 1
         return count
 
     def _probe_one(self, family: Family, cell: Cell, run: Callable[[Cell, Trial], Timed]) -> None:
-        """A few epochs and, where they are quick, some more: what `fast` prepares outweighs ten of its epochs."""
+        """A few epochs and, if they are fast, some more: `fast` takes longer to prepare than for ten epochs."""
         epochs, more = (min(count, cell.training.epochs) for count in (PROBE_EPOCHS, LONG_PROBE_EPOCHS))
         short = run(_shortened(cell, epochs), Trial(0, 0))
         if not short.done:
@@ -127,7 +127,7 @@ class Forecast:
 
 
 def _typical(measured: Iterable[Seconds], epochs: int) -> float:
-    """The median: by the clock, a machine that slept for an hour makes one trial an hour long."""
+    """The median: with a mean, a machine that slept for an hour would make one trial an hour long."""
     return median(one.total(epochs) for one in measured)
 
 
@@ -136,18 +136,18 @@ def _shortened(cell: Cell, epochs: int) -> Cell:
 
 
 def family_of(cell: Cell) -> Family:
-    """Cells whose trials take about as long at the same label budget."""
+    """Cells whose trials take about the same time at the same label budget."""
     return cell.dataset, str(cell.versions.get("engine")), cell.augmenter.name, (cell.backbone or cell.learner).name
 
 
 def _identity(cell: Cell) -> tuple[Any, ...]:
-    """All that decides a trial's time, whatever the versions."""
+    """Everything that determines a trial's time, regardless of versions."""
     labels = (cell.augmenter.label, cell.model, cell.training.select)
     return (*family_of(cell), cell.k, cell.features, cell.splits, *labels)
 
 
 def _at(points: dict[int, float], k: int) -> float:
-    """Between measured label budgets a straight line; beyond them rather too long than too short."""
+    """Linear interpolation between measured label budgets; beyond them rather too high than too low."""
     known = sorted(points)
     below = [one for one in known if one <= k]
     above = [one for one in known if one >= k]
@@ -178,7 +178,7 @@ class Hours:
 
 
 def predicted(jobs: Iterable[tuple[Cell, Trial]], forecast: Forecast, method: Callable[[Cell], str]) -> Hours:
-    """The pending trials' hours; those without any measure are counted instead."""
+    """The hours of the pending trials; trials that cannot be predicted are counted."""
     by_place: dict[tuple[str, str], float] = {}
     each: dict[str, float | None] = {}
     unknown = 0

@@ -1,7 +1,7 @@
-"""A user's own grid: a TOML file with the words of the command line, checked before anything runs.
+"""Grid files: grids in TOML with the names of the command-line options, validated before anything runs.
 
-Top-level axes give a product; `[[block]]` tables give several, each with axes of its own over the shared ones. A block
-may have `presets`, `features` and `training = { select = ["last", "best-val"] }` as axes too.
+Top-level axes form a product; `[[block]]` tables form several, each with its own axes in addition to the shared ones. A
+block may also have the axes `presets`, `features` and `training = { select = ["last", "best-val"] }`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tables.layouts import Layout
 from tables.specs import Coordinate
 
 AXES = {"datasets": str, "augmenters": str, "k": int, "backbones": str, "readouts": str, "learners": str}
-VARIED = {"presets": str, "features": str, "training": dict}  # of a block, beside its axes
+VARIED = {"presets": str, "features": str, "training": dict}  # additional axes of a block
 LARGEST_FILE = 2**24  # bytes
 MOST_CELLS = 1_000_000
 OWN_TABLES = {"block": list, "training": dict, "space": dict, "set": dict, "labels": dict, "table": dict}
@@ -37,7 +37,7 @@ SINGLE = {"name": str, "features": str, "splits": str, "metric": str, "folds": i
 
 
 def read_grid(path: Path, data_root: Path) -> Grid:
-    """The grid of a file; every mistake is told with its line."""
+    """The grid of a file; errors contain the line number."""
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise UserError(f"the grid file {path} is larger than {LARGEST_FILE} bytes; write a smaller one")
@@ -54,7 +54,7 @@ def read_grid(path: Path, data_root: Path) -> Grid:
 
 
 class _Reader:
-    """Checks a parsed grid file; errors carry the line of the key or value they speak of."""
+    """Validates a parsed grid file; errors refer to the line of the key or value."""
 
     def __init__(self, path: Path, text: str, data_root: Path) -> None:
         self.path, self.lines = path, text.splitlines()
@@ -94,7 +94,7 @@ class _Reader:
             if "datasets" not in axes:
                 raise UserError(f'{self.path}: no datasets; add a line such as datasets = ["PROTEINS"]')
             if len(cells) + math.prod(len(values) for values in (*axes.values(), *varied.values())) > MOST_CELLS:
-                raise UserError(f"{self.path}: the axes give more than {MOST_CELLS} cells; name fewer values")
+                raise UserError(f"{self.path}: the axes give more than {MOST_CELLS} cells; use fewer values")
             choices = [tuple(sorted(zip(varied, one, strict=True))) for one in itertools.product(*varied.values())]
             cells.extend(replace(cell, where=where) for where in choices for cell in product(**axes))
         self.check_training(training)
@@ -107,7 +107,7 @@ class _Reader:
         return self.changed(made, self.space(tables["set"]))
 
     def varied(self, block: Mapping[str, Any], number: int) -> dict[str, list[str]]:
-        """Presets, features and settings of the training that a block varies, by the names that a cell has them by."""
+        """The presets, features and training settings that a block varies, named as in a cell."""
         found = {}
         for key, name in (("presets", "preset"), ("features", "features")):
             if key in block:
@@ -140,7 +140,7 @@ class _Reader:
         return dict(table)
 
     def layout(self, table: Mapping[str, Any], name: str) -> Layout | None:
-        """The [table] that the grid fills."""
+        """The [table] that the grid describes."""
         if not table:
             return None
         self.check_keys(table, {"rows": list, "columns": list, "caption": str, "name": str})
@@ -159,7 +159,7 @@ class _Reader:
             raise self.error(str(error), "table") from error
 
     def changed(self, grid: Grid, settings: Mapping[str, str]) -> Grid:
-        """The grid with what its [set] table says."""
+        """The grid with the changes of its [set] table."""
         from bench.plan.changes import Changes, changed_grid
 
         if not settings:
@@ -171,7 +171,7 @@ class _Reader:
             raise self.error(str(error), "set") from error
 
     def space(self, table: Any, owner: str = "") -> dict[str, str]:
-        """The [space] table in the words of `bench tune --space`; `gcn.layers = 4` is a table in a table to TOML."""
+        """The [space] table in the syntax of `bench tune --space`; in TOML, `gcn.layers = 4` is a nested table."""
         if not isinstance(table, dict):
             raise self.error("must be a [space] table", "space")
         found: dict[str, str] = {}
@@ -220,7 +220,7 @@ class _Reader:
         return UserError(f"{place}: {key}: {reason}")
 
     def line_of(self, key: str, value: Any, block: int | None) -> int | None:
-        """The line of a key, or of one of its values where a list goes over several lines."""
+        """The line of a key, or of one of its values if a list spans several lines."""
         heads = [n for n, text in enumerate(self.lines) if re.match(r"\s*\[\[\s*block\s*\]\]", text)]
         start = heads[block] if block is not None and block < len(heads) else 0
         named = re.compile(rf"\s*\[*\s*[\"']?{re.escape(key)}[\"']?\s*(=|\])")
@@ -238,13 +238,15 @@ class _Reader:
 
 def _check_k(value: int) -> None:
     if value < 1:
-        raise UserError(f"{value} is not a label budget; give one labelled graph per class or more")
+        raise UserError(f"{value} is not a label budget; give at least one labeled graph per class")
 
 
 def _check_name(value: str) -> None:
-    """It becomes an experiment of MLflow and a folder."""
+    """The name is used for an MLflow experiment and a folder."""
     if not value.isprintable() or not 0 < len(value.strip()) <= 200 or value in (".", ".."):
-        raise UserError(f"{value[:50]!r} cannot be the name of a grid; use 1 to 200 letters, digits, blanks and signs")
+        raise UserError(
+            f"{value[:50]!r} cannot be the name of a grid; use 1 to 200 letters, digits, spaces and punctuation marks"
+        )
 
 
 def _check_features(value: str) -> None:

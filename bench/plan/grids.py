@@ -1,4 +1,4 @@
-"""Grids: which cells to run. The paper's come from its tables; a user's own is a TOML file with the same words."""
+"""Grids: which cells to run. The paper's grids come from its tables; users define their own in TOML files."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from bench.protocol.training import Training, preset
 from bench.registry import UserError, unknown
 from tables.layouts import Layout
 from tables.own_specs import EVERY_NAME, needed
-from tables.specs import LONG_NAMES, NAMES, Coordinate
+from tables.specs import NAMES, Coordinate
 
 FOLDS, REPEATS = 10, 3
-NETWORK = "gnn"  # the learner where none is named
+NETWORK = "gnn"  # the default learner
 AXES = {  # of a grid, and the part of a coordinate that each varies
     "datasets": "dataset",
     "augmenters": "augmenter",
@@ -41,8 +41,6 @@ QUICK_METHODS = (
     "gdm-unc",
 )
 
-CONTROLS = ("duplicate", "gdm-complete", "gdm-identity", "gdm-cal")
-
 
 @dataclass(frozen=True)
 class Grid:
@@ -57,12 +55,12 @@ class Grid:
     splits: str = "auto"
     metric: str = "auto"
     training: Mapping[str, Any] = field(default_factory=dict)
-    space: Mapping[str, str] = field(default_factory=dict)  # what `bench tune` searches otherwise than declared
-    labels: Mapping[str, str] = field(default_factory=dict)  # what methods, models and datasets are called in tables
-    layout: Layout | None = None  # the table that the grid is to fill, where it says so
+    space: Mapping[str, str] = field(default_factory=dict)  # search spaces that differ from the declared ones
+    labels: Mapping[str, str] = field(default_factory=dict)  # names of methods, models and datasets in tables
+    layout: Layout | None = None  # the table that the grid describes, if any
 
     def settled(self, at: Coordinate) -> tuple[Training, str]:
-        """The training and the features of one of its cells, which may have others than the grid."""
+        """The training and features of one of its cells, which may differ from the grid's."""
         words = dict(at.where)
         features = words.pop("features", self.features)
         chosen = preset(words.pop("preset", self.preset)).with_settings(self.training)
@@ -76,17 +74,9 @@ class Grid:
 
 
 def quick() -> Grid:
-    """Every method once over, on built-in data, in about two minutes on a laptop."""
+    """Every method once, on built-in data, in about two minutes on a laptop."""
     cells = product(datasets=["digits", "synthetic"], augmenters=QUICK_METHODS, k=[10])
     return Grid("quick", cells, folds=3, repeats=1, preset="quick")
-
-
-def augmenters() -> Grid:
-    """Every built-in method (controls left out) on the paper's datasets at ten labels per class."""
-    from augmenters import AUGMENTERS
-
-    methods = [e.name for e in AUGMENTERS.entries().values() if e.origin == "built in" and e.name not in CONTROLS]
-    return Grid("augmenters", product(datasets=list(LONG_NAMES), augmenters=methods, k=[10]))
 
 
 def product(
@@ -97,7 +87,7 @@ def product(
     readouts: Sequence[str] = ("mean",),
     learners: Sequence[str] = (NETWORK,),
 ) -> tuple[Coordinate, ...]:
-    """All combinations of the axes; backbones and readouts are for learners that are built from them."""
+    """All combinations of the axes; backbones and readouts apply to learners that have a network."""
     models = [place for learner in learners for place in _models(learner, backbones, readouts)]
     order = itertools.product(datasets, k, models, augmenters)
     return tuple(dict.fromkeys(Coordinate(d, n, a, *model) for d, n, model, a in order))
@@ -115,11 +105,9 @@ def has_network(learner: str) -> bool:
 
 
 def named_grid(name: str, data: Path | None = None) -> Grid:
-    """A grid of the harness by name, or the file of that name; `data` is where that file's datasets are looked up."""
+    """The grid with this name, or from this file; datasets named in the file are looked up in `data`."""
     if name == "quick":
         return quick()
-    if name == "augmenters":
-        return augmenters()
     if name == STUDY.stem:
         from bench.plan.grid_files import read_grid
 
@@ -130,11 +118,11 @@ def named_grid(name: str, data: Path | None = None) -> Grid:
         from bench.plan.grid_files import read_grid
 
         return read_grid(Path(name), data_root(data))
-    raise unknown("grid", name, ("quick", "augmenters", "full", STUDY.stem, *EVERY_NAME))
+    raise unknown("grid", name, ("quick", "full", STUDY.stem, *EVERY_NAME))
 
 
 def narrowed(grid: Grid, axes: Mapping[str, Sequence[Any]]) -> Grid:
-    """Only the cells whose axes have one of the given values; a value that the grid lacks is a mistake."""
+    """Only the cells whose axes have one of the given values; a value that the grid does not contain is an error."""
     cells: Iterable[Coordinate] = grid.cells
     for axis, wanted in axes.items():
         if not wanted:
@@ -147,5 +135,5 @@ def narrowed(grid: Grid, axes: Mapping[str, Sequence[Any]]) -> Grid:
         cells = [cell for cell in cells if getattr(cell, AXES[axis]) in wanted]
     kept = tuple(cells)
     if not kept:
-        raise UserError(f"no cell of the grid {grid.name} has all of these axes together; name fewer")
+        raise UserError(f"no cell of the grid {grid.name} matches all of these axes; use fewer")
     return replace(grid, cells=kept)

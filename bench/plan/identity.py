@@ -1,6 +1,6 @@
-"""What identifies a number: two may stand in one cell only if the same code, data, engine and kind of device made them.
+"""The identity of a number: the same cell requires the same code, data, engine and kind of device.
 
-A cell's key is a hash of its resolved settings, of the labels that name its seeds, and of the versions found here.
+A cell's key is a hash of its resolved settings, of the labels that determine its seeds, and of the current versions.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from bench.registry import Registry, UserError
 from bench.sources import imported_rooms, module_hash
 from models import BACKBONES, READOUTS
 
-PROTOCOL = 1  # raised when the meaning of a trial changes, so that older numbers are never mixed in
+PROTOCOL = 1  # raised when the meaning of a trial changes, so that older results are not mixed in
 DEFAULT_ENGINE = "fast"
-NO_ENGINE = "none"  # of a learner that is not a network
+NO_ENGINE = "none"  # for learners without a network
 
-# Part of every cell's key. Raise an engine's number when it gives other last digits for any trial than before:
-# training is chaotic, so other digits are other accuracies, and the two must not stand in one cell.
+# Part of every cell's key. Raise an engine's number when it changes the last digits of any trial:
+# training is chaotic, so that changes accuracies, and the two versions must not share a cell.
 ENGINE_VERSIONS = {"fast": 1, "reference": 1}
 
-_SEEN: dict[str, str] = {}  # what the sources of each plug-in said when this process first looked
+_SEEN: dict[str, str] = {}  # hashes of the sources of each plug-in when this process first looked
 REGISTRIES = {"learner": LEARNERS, "augmenter": AUGMENTERS, "backbone": BACKBONES, "readout": READOUTS}
 
 
@@ -40,19 +40,19 @@ def package_version(name: str) -> str:
 
 
 def minor_version(name: str) -> str:
-    """Major and minor version: what decides whether numbers may be compared."""
+    """Major and minor version, which decide whether results are comparable."""
     return ".".join(package_version(name).split("+")[0].split(".")[:2])
 
 
 def device_kind(device: str) -> str:
-    """`cuda:1` is a `cuda`: which of several equal devices ran a trial does not matter."""
+    """`cuda:1` is `cuda`: which of several equal devices ran a trial does not matter."""
     return device.partition(":")[0]
 
 
 def plugin_version(registry: Registry, name: str) -> int | str:
-    """A built-in's number; for anybody else's plug-in its version with a hash of its sources.
+    """The version number of a built-in; for a third-party plug-in, its version with a hash of its sources.
 
-    A test holds the numbers of built-ins: their digits cannot change without it.
+    A test guards the numbers of built-ins: their digits cannot change without a new number.
     """
     if registry is AUGMENTERS and len(parts := part_names(name)) > 1:
         return "+".join(f"{part}={plugin_version(registry, part)}" for part in parts)
@@ -63,13 +63,13 @@ def plugin_version(registry: Registry, name: str) -> int | str:
     code = module_hash(module)
     if code is None:
         raise UserError(
-            f"the source of {registry.kind} '{name}' ({module}) cannot be found, so nobody could tell whether it "
+            f"the source of {registry.kind} '{name}' ({module}) cannot be found, so changes to it could not be "
             "changes; put the class in a file"
         )
     if _SEEN.setdefault(module, code) != code:
-        if module in sys.modules:  # what runs is the old code; the file says something else by now
+        if module in sys.modules:  # the running code is the old one, but the file has changed
             raise UserError(
-                f"the source of {registry.kind} '{name}' ({module}) was edited after it was imported; "
+                f"the source of {registry.kind} '{name}' ({module}) was changed after it was imported; "
                 "start Python again, so that the numbers are those of the code as it is"
             )
         _SEEN[module] = code
@@ -79,7 +79,7 @@ def plugin_version(registry: Registry, name: str) -> int | str:
 
 
 def _built_ins(module: str) -> dict[str, int | str]:
-    """Versions of the built-in plug-ins that a third party's code takes over."""
+    """Versions of the built-in plug-ins whose code a third-party plug-in uses."""
     rooms = set(imported_rooms(module))
     return {
         entry.name: entry.version
@@ -96,7 +96,7 @@ def library_versions() -> dict[str, str]:
 
 
 def current_versions(parts: dict[str, str | None], engine: str, device: str) -> dict[str, Any]:
-    """The versions of the code here that decide a number; `parts` names the plug-ins of a cell."""
+    """The versions of the current code that affect a number; `parts` names the plug-ins of a cell."""
     network = parts.get("backbone") is not None
     libraries = library_versions()
     versions: dict[str, Any] = {
@@ -112,13 +112,13 @@ def current_versions(parts: dict[str, str | None], engine: str, device: str) -> 
 
 
 def stale_parts(cell: Cell) -> dict[str, tuple[Any, Any]]:
-    """The versions under which a cell was measured and that are others here: then and now."""
+    """The versions of a cell that differ from the current ones: then and now."""
     then = cell.versions
     parts = {part: None if (choice := getattr(cell, part)) is None else choice.name for part in REGISTRIES}
     try:
         now = current_versions(parts, str(then.get("engine", "")), str(then.get("device", "cpu")))
         if cell.metric is not None:
             now["metric"] = plugin_version(METRICS, cell.metric.partition(":")[0])
-    except UserError:  # a plug-in of the time is not installed here
+    except UserError:  # a plug-in that is not installed here
         return {"plug-ins": (", ".join(filter(None, parts.values())), "not all installed")}
     return {part: (then.get(part), value) for part, value in now.items() if then.get(part) != value}

@@ -1,4 +1,4 @@
-"""From a grid to the trials that are still to run, with everything checked before the first of them."""
+"""From a grid to the trials that have to be run; everything is checked before the first of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tables.specs import Coordinate
 
 
 class Measured(Protocol):
-    """Who knows which trials of a cell were tried: a ledger."""
+    """A source of the trials of a cell that were tried: a ledger."""
 
     def done(self, key: str) -> set[Trial]: ...
 
@@ -36,7 +36,7 @@ class Measured(Protocol):
 
 @dataclass(frozen=True)
 class Skipped:
-    """A cell of the grid that cannot run, and why."""
+    """A cell of the grid that cannot run, and the reason."""
 
     coordinate: Coordinate
     reason: str
@@ -44,13 +44,13 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Plan:
-    """The cells of a grid, resolved, and the trials that each of them has."""
+    """The resolved cells of a grid, and their trials."""
 
     grid: Grid
     cells: tuple[Cell, ...]
     skipped: tuple[Skipped, ...]
     handed_over: Mapping[str, str] = field(default_factory=dict)  # keys that the reference engine runs, and why
-    shard: Shard | None = None  # the part of it that this machine runs
+    shard: Shard | None = None  # the part of the plan that this machine runs
 
     @property
     def trials(self) -> list[Trial]:
@@ -59,7 +59,7 @@ class Plan:
 
     @property
     def size(self) -> int:
-        """The number of trials of all cells together."""
+        """The number of trials of all cells."""
         return len(self.cells) * self.grid.folds * self.grid.repeats if self.shard is None else len(self._part)
 
     @cached_property
@@ -72,7 +72,7 @@ class Plan:
         return self.shard is None or (cell.key, trial) in self._part
 
     def pending(self, state: Measured, retry: bool = True) -> list[tuple[Cell, Trial]]:
-        """What the ledger does not hold yet; failed trials count as missing unless they are to be left."""
+        """The trials that are not in the ledger; failed ones count as missing if they are to be retried."""
         settled = {
             cell.key: state.done(cell.key) | (set() if retry else set(state.failed(cell.key))) for cell in self.cells
         }
@@ -84,21 +84,21 @@ class Plan:
         ]
 
     def done(self, state: Measured) -> int:
-        """How many of the trials the ledger holds."""
+        """How many of the trials are in the ledger."""
         wanted = set(self.trials)
         return sum(self.includes(cell, trial) for cell in self.cells for trial in state.done(cell.key) & wanted)
 
 
 @dataclass(frozen=True)
 class _Place:
-    """What all cells of one dataset share: resolved once, since some of it means reading files."""
+    """What all cells of a dataset share; resolved once, because part of it means reading files."""
 
     label: str
     features: str
     splits: str
     fingerprint: str
     folds: str  # fingerprint of the splits
-    count: int  # of folds
+    count: int  # number of folds
     metric: str
 
 
@@ -114,7 +114,7 @@ class Planner:
     _places: dict[tuple[str, ...], _Place] = field(default_factory=dict)
 
     def plan(self, grid: Grid, skip_unavailable: bool = False) -> Plan:
-        """Every cell of the grid that can run; an impossible one stops everything unless it may be skipped."""
+        """All cells of the grid that can run; one that cannot is an error unless it may be skipped."""
         cells: dict[str, Cell] = {}
         skipped: list[Skipped] = []
         slow: dict[str, str] = {}
@@ -137,7 +137,7 @@ class Planner:
         return Plan(grid, tuple(cells.values()), tuple(skipped), slow)
 
     def _common_folds(self, grid: Grid) -> int:
-        """How many folds the datasets of a grid have; a plan takes the same ones of each."""
+        """The number of folds of the datasets of a grid, which must agree: a plan uses the same folds of each."""
         counts = {place.label: place.count for place in self._places.values()}
         fewest = min(counts.values(), default=grid.folds)
         other = next((name for name, count in counts.items() if min(count, grid.folds) != fewest), None)
@@ -145,7 +145,7 @@ class Planner:
             first = next(name for name, count in counts.items() if count == fewest)
             raise UserError(
                 f"{first} has {fewest} {'fold' if fewest == 1 else 'folds'} and {other} has {counts[other]}; "
-                f"run them apart (each in the same workspace), or give --folds {fewest}"
+                f"run them in separate commands (in the same workspace), or give --folds {fewest}"
             )
         return fewest
 
@@ -207,13 +207,13 @@ class Planner:
         )
 
     def _engine(self, at: Coordinate, training: Training) -> str:
-        """The engine that will run a cell, which need not be the one that was asked for."""
+        """The engine that will run a cell, which may differ from the requested one."""
         if not self._network(at):
             return NO_ENGINE
         return "reference" if self.engine == "fast" and self.not_fast(at, training) else self.engine
 
     def not_fast(self, at: Coordinate, training: Training) -> str | None:
-        """Why the fast engine hands a cell over to the reference, None if it does not."""
+        """Why the fast engine hands a cell over to the reference engine; None if it does not."""
         if device_kind(self.device) != "cpu":
             return f"device {self.device}"
         specs = ((AUGMENTERS, at.augmenter), (BACKBONES, at.backbone), (READOUTS, at.readout))

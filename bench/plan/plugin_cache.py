@@ -1,4 +1,4 @@
-"""Plug-ins as a plan sees them. What was resolved once is kept on disk, so that planning need not wait for torch."""
+"""Resolves plug-ins for planning. Results are cached on disk, so that planning need not import torch."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from bench.sources import ROOMS, module_stamp, source_stamp
 from bench.temporary import replacing
 from models import BACKBONES, READOUTS
 
-FLAGS = ("network", "reads_edge_weight")  # what a plan asks of learners and backbones without importing them
-Part = tuple[Registry, str | None]  # a plug-in by name; None where a learner has no such part
+FLAGS = ("network", "reads_edge_weight")  # class attributes that a plan needs
+Part = tuple[Registry, str | None]  # a plug-in by name; None if a learner has no such part
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """A plug-in with its settings, and the class attributes that planning asks for."""
+    """A plug-in with its settings, and the class attributes that planning needs."""
 
     choice: Choice
     flags: Mapping[str, bool]
 
 
 class Resolver:
-    """Resolves `name:key=value,...`; an answer on disk counts while no source file behind it has changed."""
+    """Resolves `name:key=value,...`; a cached result is valid as long as no source file behind it has changed."""
 
     def __init__(self, file: Path | None = None) -> None:
         self.file = file or _cache_file()
@@ -51,7 +51,7 @@ class Resolver:
             if not found or found["stamp"] != _stamp(registry, found["choice"]["name"]):
                 return None
             return Resolved(Choice(**found["choice"]), found["flags"])
-        except (KeyError, TypeError):  # the file is of another version, or not ours
+        except (KeyError, TypeError):  # the file is from another version, or not ours
             return None
 
     def _learn(self, key: str, registry: Registry, spec: str) -> Resolved:
@@ -64,12 +64,12 @@ class Resolver:
         return resolved
 
     def refusal(self, learner: str, augmenter: str, backbone: str | None, readout: str | None) -> str | None:
-        """Why a learner does not take an augmenter (with this backbone and readout), None if it does."""
+        """Why a learner does not accept an augmenter (with this backbone and readout); None if it does."""
         parts = ((LEARNERS, learner), (AUGMENTERS, augmenter), (BACKBONES, backbone), (READOUTS, readout))
         return self._answer("refuses", parts, lambda chosen, *others: chosen.refuses(*others))
 
     def engine_obstacle(self, augmenter: Choice, backbone: Choice, readout: Choice) -> str | None:
-        """Why the fast engine would hand a combination over to the reference, None if it takes it."""
+        """Why the fast engine would hand a combination over to the reference engine; None if it would not."""
 
         def ask(layers: type, pooling: type, method: type) -> str | None:
             from bench.learning.fast.engine import fast_obstacle
@@ -80,7 +80,7 @@ class Resolver:
         return self._answer(f"fast {backbone.label}", parts, ask)
 
     def _answer(self, question: str, parts: Sequence[Part], ask: Callable[..., str | None]) -> str | None:
-        """What the classes of some plug-ins say together; kept like what `resolve` finds."""
+        """A combined property of several plug-in classes, cached like the results of `resolve`."""
         key = " ".join([question, *(name or "-" for _, name in parts)])
         if key not in self._answers:
             stamps = [_stamp(registry, name) for registry, name in parts if name]
@@ -100,7 +100,7 @@ class Resolver:
         return self._on_disk
 
     def save(self) -> None:
-        """Keep what was new; where the cache folder cannot be written, the next plan is only slower."""
+        """Store new results; if the cache folder is read-only, planning is only slower."""
         if not self._new:
             return
         try:
@@ -113,7 +113,7 @@ class Resolver:
 
 
 def _cache_file() -> Path:
-    """One file for each installation: two checkouts on a machine would keep overwriting each other's answers."""
+    """One file per installation: otherwise, two checkouts on a machine would keep overwriting each other's results."""
     import platformdirs
 
     place = hashlib.blake2b(str(Path(__file__).resolve()).encode(), digest_size=6).hexdigest()
@@ -129,7 +129,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _stamp(registry: Registry, name: str) -> str | None:
-    """The state of the code behind a name; nothing for a class that was registered in this very process."""
+    """The state of the code behind a name; None for a class that was registered in this process."""
     if registry is AUGMENTERS and len(parts := part_names(name)) > 1:
         stamps = [_stamp(registry, part) for part in parts]
         return None if None in stamps else " ".join(map(str, stamps))

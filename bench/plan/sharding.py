@@ -1,4 +1,4 @@
-"""A plan divided among machines that share nothing: `--shard 3/8` is the third of eight equal parts."""
+"""Divides a plan among machines that share nothing: `--shard 3/8` is the third of eight equal parts."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MOST_SHARDS = 10_000
 class Shard:
     """Part `number` of `count`.
 
-    What costs about the same is dealt out dataset by dataset, the largest piece first and always to the part that has
-    least: so each part gets its share of every dataset and label budget, whatever a dataset's trials cost. Costs that
-    were measured would make the parts differ from machine to machine.
+    Trials of similar cost are distributed dataset by dataset, the largest first, always to the part with the least
+    work. Each part thus gets its share of every dataset and label budget, whatever the cost of a dataset's trials. With
+    measured costs, the parts would differ between machines.
     """
 
     number: int
@@ -29,12 +29,12 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> Shard:
-        """Read `3/8`."""
+        """Parse `3/8`."""
         found = re.fullmatch(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*", text)
         number, count = map(int, found.groups()) if found else (0, 0)
         if not 1 <= number <= count <= MOST_SHARDS:
             raise UserError(
-                f"--shard {text} is not a part of a whole; write --shard 1/{count or 8} to --shard {count or 8}/"
+                f"--shard {text} is not a valid part; write --shard 1/{count or 8} to --shard {count or 8}/"
                 f"{count or 8}, with at most {MOST_SHARDS} parts"
             )
         return cls(number, count)
@@ -65,11 +65,11 @@ class Shard:
 
 
 def _together(cell: Cell) -> tuple[str, ...]:
-    """Cells whose trials share what is made before training, so that one machine makes it."""
+    """Cells whose trials share preparations, so that one machine runs them."""
     family = AUGMENTERS.entry(cell.augmenter.name).target
     return (cell.model, str(family), f"{cell.k}", cell.features, cell.splits, repr(cell.training))
 
 
 def _cost(piece: Sequence[Cell]) -> float:
-    """Of a trial, in units of its dataset: it grows with the number of labeled graphs."""
+    """The cost of a trial relative to others of its dataset: it grows with the number of labeled graphs."""
     return float(len(piece) * (piece[0].k + 1))

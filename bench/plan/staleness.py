@@ -1,4 +1,4 @@
-"""Whether a cell is what the code and the data here would make, and if not, in what it differs."""
+"""Whether a cell matches the current code and data and, if not, where they differ."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Differences = dict[str, tuple[Any, Any]]
 
 @dataclass
 class Here:
-    """The versions of code and data that are installed here."""
+    """The versions of code and data installed here."""
 
     data_root: Path
     _data: dict[str, str | None] = field(default_factory=dict)
 
     def differs(self, cell: Cell) -> Differences:
-        """Versions of a cell that are others here, the data's included where it is known without loading it."""
+        """The versions of a cell that differ here, including the data's if known without loading it."""
         parts = stale_parts(cell)
         then, now = cell.versions.get("dataset"), self._data_version(cell.dataset)
         if now is not None and then != now:
@@ -41,7 +41,7 @@ class Here:
         if key not in self._data:
             try:
                 self._data[key] = splits_fingerprint(dataset, family, self.data_root)
-            except UserError:  # splits that are not here
+            except UserError:  # splits that are not available here
                 self._data[key] = None
         return self._data[key]
 
@@ -49,13 +49,15 @@ class Here:
         if dataset not in self._data:
             try:
                 self._data[dataset] = known_fingerprint(dataset, self.data_root)
-            except UserError:  # a dataset that is not known here
+            except UserError:  # a dataset that is unknown here
                 self._data[dataset] = None
         return self._data[dataset]
 
 
 def made_today(cell: Cell, root: Path) -> Cell:
-    """The cell that the same words give here and now: a label holds what the user chose, the rest was a default."""
+    """The cell that the same specification gives now: labels contain what the user chose; everything else was a
+    default.
+    """
     versions = cell.versions
     planner = Planner(root, str(versions.get("engine")), str(versions.get("device", "cpu")))
     at = Coordinate(cell.dataset, cell.k, *map(cell.part_label, ("augmenter", "backbone", "readout", "learner")))
@@ -68,7 +70,7 @@ def made_today(cell: Cell, root: Path) -> Cell:
 
 
 def _fold_today(changes: Mapping[str, Any], planner: Planner) -> dict[str, Any]:
-    """What a tuned cell's fold changes, resolved from its labels here and now."""
+    """What a tuned cell's fold changes, resolved from its labels now."""
     return {
         part: held if part == "training" else asdict(planner.resolver.resolve(REGISTRIES[part], held["label"]).choice)
         for part, held in changes.items()
@@ -82,7 +84,7 @@ def nearest_cell(cells: Mapping[str, Cell], key: str) -> tuple[str, Differences]
 
 
 def differences(one: Cell, other: Cell) -> Differences:
-    """Where two cells differ, by dotted name."""
+    """The differences between two cells, by dotted name."""
     first, second = _flat(one.to_json()), _flat(other.to_json())
     names = dict.fromkeys((*first, *second))
     return {name: (first.get(name), second.get(name)) for name in names if first.get(name) != second.get(name)}

@@ -1,4 +1,4 @@
-"""Node features: the dataset's own, or made from structure with statistics of the fold's training graphs alone."""
+"""Node features: the dataset's own, or computed from structure with statistics of the fold's training graphs only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bench.registry import UserError, unknown
 
-if TYPE_CHECKING:  # planning resolves features without waiting for torch
+if TYPE_CHECKING:  # planning resolves features without importing torch
     from torch import Tensor
     from torch_geometric.data import Data
 
@@ -24,7 +24,7 @@ FEATURES = {
 def resolve_features(
     requested: str, has_features: bool, dataset: str = "this dataset", otherwise: str = "constant"
 ) -> str:
-    """The concrete kind of features: `auto` is native where the dataset has some, else `otherwise`."""
+    """The kind of features to use: `auto` means native if the dataset has node features, else `otherwise`."""
     if requested == "auto":
         return "native" if has_features else otherwise
     if requested not in FEATURES:
@@ -37,9 +37,9 @@ def resolve_features(
 
 @dataclass(frozen=True)
 class Featuriser:
-    """Gives a graph its node features, on a copy. Fitted once a fold, it serves generated graphs as well.
+    """Computes node features for a copy of a graph. Fitted once per fold; also used for generated graphs.
 
-    Native features cannot be made for a new structure: a graph keeps those it carries.
+    Native features cannot be computed for a new structure: a graph keeps the ones it has.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class Featuriser:
 
     @classmethod
     def fit(cls, kind: str, train: Sequence[Data]) -> Featuriser:
-        """Take what the features need from the fold's training graphs."""
+        """Collect the statistics that the features need from the fold's training graphs."""
         if kind not in FEATURES:
             raise unknown("features", kind, FEATURES)
         if not train:
@@ -86,7 +86,7 @@ class Featuriser:
 
 def _own(graph: Data) -> Tensor:
     if graph.x is None:
-        raise UserError("features=native: a graph without node features was met; choose constant or degree features")
+        raise UserError("features=native: a graph has no node features; choose constant or degree features")
     own: Tensor = graph.x
     return own
 

@@ -1,4 +1,4 @@
-"""Scores of predictions against the true classes: what is always recorded, and the metrics that a dataset may name."""
+"""Scores of predictions: those that are always recorded, and metrics that a dataset may choose."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ Probabilities = npt.NDArray[np.float64]  # one row per graph, one column per cla
 
 
 class Scores(TypedDict):
-    """What a trial is judged by."""
+    """The scores of a trial."""
 
     accuracy: float
     balanced_accuracy: float
     macro_f1: float
     predicted: dict[str, float]
-    scores: NotRequired[dict[str, float]]  # what the cell asks for beside them
+    scores: NotRequired[dict[str, float]]  # additional metrics requested by the cell
 
 
 def accuracy(truth: Classes, guess: Classes) -> float:
-    """Share of the graphs that are classified rightly."""
+    """The share of graphs that are classified correctly."""
     return float(np.mean(truth == guess))
 
 
 def balanced_accuracy(truth: Classes, guess: Classes) -> float:
-    """Mean recall over the classes; one that the graphs lack has no recall and does not count."""
+    """Mean recall over the classes; classes without graphs do not count."""
     from sklearn.metrics import recall_score
 
     return float(recall_score(truth, guess, labels=np.unique(truth), average="macro", zero_division=0))
 
 
 def macro_f1(truth: Classes, guess: Classes) -> float:
-    """Mean F1 over the classes that the graphs have."""
+    """Mean F1 over the classes that occur."""
     from sklearn.metrics import f1_score
 
     return float(f1_score(truth, guess, labels=np.unique(truth), average="macro", zero_division=0))
 
 
 def predicted_shares(guess: Classes, num_classes: int) -> dict[str, float]:
-    """Share of the graphs put into each class. A classifier that has collapsed puts all of them into one."""
+    """The share of graphs assigned to each class. A collapsed classifier assigns all of them to one class."""
     counts = np.bincount(guess, minlength=num_classes)
     return {str(label): float(count / len(guess)) for label, count in enumerate(counts)}
 
 
 def scores(truth: Classes, guess: Classes, num_classes: int) -> Scores:
-    """Everything that is recorded of every trial's predictions."""
+    """The scores recorded for every trial."""
     return {
         "accuracy": accuracy(truth, guess),
         "balanced_accuracy": balanced_accuracy(truth, guess),
@@ -63,12 +63,12 @@ def scores(truth: Classes, guess: Classes, num_classes: int) -> Scores:
 
 
 def is_recorded_anyway(metric: str | None) -> bool:
-    """Whether a metric is one of those that every trial has."""
+    """Whether a metric is one of those recorded for every trial."""
     return metric is None or metric in ALWAYS
 
 
 def primary(found: Scores, metric: str | None) -> float:
-    """The one number among the scores that a cell is judged by."""
+    """The value of a cell's primary metric among the scores."""
     usual = {
         "accuracy": found["accuracy"],
         "balanced_accuracy": found["balanced_accuracy"],
@@ -78,7 +78,7 @@ def primary(found: Scores, metric: str | None) -> float:
 
 
 def metric_value(metric: str, truth: Classes, probabilities: Probabilities) -> float:
-    """What a registered metric says, checked: a table shows fractions of one."""
+    """The value of a registered metric, validated: tables show fractions of one."""
     measure: Metric = METRICS.create(metric)
     value = float(measure(truth, probabilities))
     if not 0 <= value <= 1:
@@ -87,9 +87,9 @@ def metric_value(metric: str, truth: Classes, probabilities: Probabilities) -> f
 
 
 class Metric(ABC):
-    """Base of all metrics: a number from 0 to 1, the more the better.
+    """Base class of all metrics: a number from 0 to 1, where higher is better.
 
-    `__call__` sees the true classes of the test graphs and the predicted probabilities of each class.
+    `__call__` gets the true classes of the test graphs and the predicted class probabilities.
     """
 
     @abstractmethod
@@ -97,22 +97,28 @@ class Metric(ABC):
 
 
 class Accuracy(Metric):
+    """The share of graphs whose most probable class is the true one."""
+
     def __call__(self, truth: Classes, probabilities: Probabilities) -> float:
         return accuracy(truth, probabilities.argmax(axis=1))
 
 
 class BalancedAccuracy(Metric):
+    """The mean recall over the classes that occur in the test part."""
+
     def __call__(self, truth: Classes, probabilities: Probabilities) -> float:
         return balanced_accuracy(truth, probabilities.argmax(axis=1))
 
 
 class MacroF1(Metric):
+    """The unweighted mean of the F1 scores of the classes."""
+
     def __call__(self, truth: Classes, probabilities: Probabilities) -> float:
         return macro_f1(truth, probabilities.argmax(axis=1))
 
 
 class RocAuc(Metric):
-    """Of the second class where there are two; else the mean over the classes, each against the others."""
+    """ROC AUC of the second class if there are two; otherwise the mean over the classes, one versus rest."""
 
     def __call__(self, truth: Classes, probabilities: Probabilities) -> float:
         from sklearn.metrics import roc_auc_score
@@ -121,7 +127,7 @@ class RocAuc(Metric):
 
 
 class AveragePrecision(Metric):
-    """Of the second class where there are two; else the mean over the classes, each against the others."""
+    """Average precision of the second class if there are two; otherwise the mean over the classes, one versus rest."""
 
     def __call__(self, truth: Classes, probabilities: Probabilities) -> float:
         from sklearn.metrics import average_precision_score
@@ -132,6 +138,6 @@ class AveragePrecision(Metric):
 def _over_classes(name: str, measure: Callable[..., float], truth: Classes, probabilities: Probabilities) -> float:
     there = np.unique(truth)
     if len(there) < 2:
-        raise UserError(f"{name} needs test graphs of two classes or more, and these are all of class {there[0]}")
+        raise UserError(f"{name} needs test graphs of at least two classes, and all of these are of class {there[0]}")
     columns = [1] if probabilities.shape[1] == 2 else there.tolist()
     return float(np.mean([measure(truth == label, probabilities[:, label]) for label in columns]))

@@ -1,4 +1,6 @@
-"""Metrics and splitters by name, without importing what computes them: planning needs the names alone."""
+"""The registries of metrics and splitters. The code that computes them is not imported, since planning needs only
+names.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Folds: those of Errica et al. where their files are at hand, else our own ten; or a splitter's, or one of a file.
+"""Folds: those of Errica et al. if their files are available, otherwise stratified ones; or a splitter's, or a file's.
 
-Test indices sit behind `Splits.test` alone. Who must not see them (a tuner) is given `DevelopmentSplits`.
+Test indices are only accessible through `Splits.test`. Code that must not see them (a tuner) gets `DevelopmentSplits`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from bench.seeding import shuffled
 from bench.warn_once import warn_once
 
 STRATIFIED = "stratified"
-STRATIFIED_VERSION = "stratified-1"  # raised when the same names and labels would give other folds
+STRATIFIED_VERSION = "stratified-1"  # raised when the same names and labels would give different folds
 
 
 @dataclass(frozen=True)
 class DevelopmentFold:
-    """What may be seen before the end: the fold's train and validation parts."""
+    """The part of a fold that may be used before evaluation: training and validation indices."""
 
     train: Indices
     validation: Indices
@@ -52,7 +52,7 @@ class DevelopmentSplits:
 
 @dataclass(frozen=True)
 class Splits:
-    """All folds of a dataset. `family` names their origin, `fingerprint` their content; both stand in every result."""
+    """All folds of a dataset. `family` names their origin, `fingerprint` their content; results contain both."""
 
     dataset: str
     family: str
@@ -65,15 +65,15 @@ class Splits:
         return len(self._test)
 
     def development(self, fold: int) -> DevelopmentFold:
-        """The fold's train and validation parts."""
+        """The fold's training and validation parts."""
         return self._development[_checked_fold(fold, self.num_folds)]
 
     def test(self, fold: int) -> Indices:
-        """The fold's test part, for the one evaluation at the end."""
+        """The fold's test part, for the final evaluation."""
         return self._test[_checked_fold(fold, self.num_folds)]
 
     def without_test(self) -> DevelopmentSplits:
-        """The same folds for code that must not reach a test index."""
+        """The same folds for code that must not access a test index."""
         return DevelopmentSplits(self.dataset, self.family, self._development)
 
 
@@ -84,10 +84,10 @@ def _checked_fold(fold: int, count: int) -> int:
 
 
 def resolve_splits(dataset: str, requested: str, root: Path) -> str:
-    """The concrete split family.
+    """The split family to use.
 
-    `auto` is the dataset's published default where its file is at hand. A dataset without one takes the single family
-    that was imported for it; with several, the user has to say which. In all other cases it is our own folds.
+    `auto` means the dataset's published default if its file is available. A dataset without one uses the single family
+    that was imported for it; with several, the user has to choose. In all other cases, the folds are stratified.
     """
     if requested == STRATIFIED:
         return STRATIFIED
@@ -120,7 +120,7 @@ def resolve_splits(dataset: str, requested: str, root: Path) -> str:
 
 
 def load_splits(dataset: str, family: str, labels: npt.ArrayLike, root: Path) -> Splits:
-    """The folds of a concrete family (see `resolve_splits`), checked against the dataset's labels."""
+    """The folds of a family (see `resolve_splits`), checked against the dataset's labels."""
     values = np.asarray(labels)
     if family == STRATIFIED:
         return stratified_splits(dataset, values)
@@ -129,12 +129,12 @@ def load_splits(dataset: str, family: str, labels: npt.ArrayLike, root: Path) ->
         return _frozen(dataset, family, _fingerprint(made), made)
     path = split_file(root, family, dataset)
     if not path.is_file():
-        resolve_splits(dataset, family, root)  # raises with the remedy
+        resolve_splits(dataset, family, root)  # raises an error with the remedy
     return read_splits(path, dataset, family, len(values))
 
 
 def count_folds(dataset: str, family: str, root: Path) -> int:
-    """How many folds a concrete family has."""
+    """The number of folds of a family."""
     if family == STRATIFIED:
         return FOLDS
     if is_splitter(family):
@@ -143,9 +143,10 @@ def count_folds(dataset: str, family: str, root: Path) -> int:
 
 
 def splits_fingerprint(dataset: str, family: str, root: Path, labels: npt.ArrayLike | None = None) -> str:
-    """A hash of the folds of a concrete family, without loading the dataset; with its labels they are checked too.
+    """A hash of the folds of a family, without loading the dataset; if labels are given, the folds are checked too.
 
-    Our own folds are made from names and labels, so their version is enough: the labels are in the data's fingerprint.
+    Stratified folds are determined by names and labels, so their version is enough: the labels are part of the data's
+    fingerprint.
     """
     if family == STRATIFIED:
         return STRATIFIED_VERSION
@@ -165,21 +166,21 @@ def splits_fingerprint(dataset: str, family: str, root: Path, labels: npt.ArrayL
 
 @lru_cache(maxsize=256)
 def _known_fingerprint(path: Path, stamp: Stamp, dataset: str, size: int | None) -> str:
-    """Kept until the file's size, times or number change; the stamp is here for the cache alone."""
+    """Cached until the file's size, times or inode change; `stamp` is only an argument for the cache."""
     return _fingerprint(read_folds(path, dataset, size))
 
 
 def check_splits(splits: Splits, planned: str | None, root: Path) -> None:
-    """Refuse folds that are not those of the plan: a worker elsewhere may have another file under the same name."""
+    """Reject folds that differ from the plan's: a worker elsewhere may have a different file of the same name."""
     if planned is not None and splits.fingerprint != planned:
         raise UserError(
-            f"splits {splits.family} of {splits.dataset} in {root} are others ({splits.fingerprint}) than the plan's "
+            f"splits {splits.family} of {splits.dataset} in {root} differ ({splits.fingerprint}) from the plan's "
             f"({planned}); import the same split file, or plan again with this one"
         )
 
 
 def _fingerprint(parts: Sequence[Parts]) -> str:
-    """By the indices in their order, which decides the label draw; spacing and further keys of a file do not count."""
+    """A hash of the indices in their order, which determines the label draw; whitespace and other keys are ignored."""
     digest = hashlib.blake2b(digest_size=8)
     for fold in parts:
         for part in fold:
@@ -188,22 +189,22 @@ def _fingerprint(parts: Sequence[Parts]) -> str:
 
 
 def read_splits(path: Path, dataset: str, family: str, size: int | None) -> Splits:
-    """A file's folds; `size` None takes the file's own word for the number of graphs."""
+    """The folds of a file; with `size` None, the number of graphs is inferred from the file."""
     parts = read_folds(path, dataset, size)
     return _frozen(dataset, family, _fingerprint(parts), parts)
 
 
 def stratified_splits(dataset: str, labels: npt.ArrayLike) -> Splits:
-    """Our own ten folds: each class is dealt out evenly, in an order drawn by the dataset's name.
+    """Ten stratified folds: each class is distributed evenly, in an order determined by the dataset's name.
 
-    A tenth of what is left beside the test part is for validation, again class by class.
+    A tenth of what remains beside the test part is used for validation, again by class.
     """
     values = np.asarray(labels)
     if len(values) < 2 * FOLDS:
         raise UserError(f"{dataset} has {len(values)} graphs; {FOLDS} folds need {2 * FOLDS} or more")
     rare = [int(c) for c, n in zip(*np.unique(values, return_counts=True), strict=True) if n < FOLDS]
     if rare:
-        warn_once(f"{dataset}: classes {rare} have fewer than {FOLDS} graphs, so some test parts do not hold them")
+        warn_once(f"{dataset}: classes {rare} have fewer than {FOLDS} graphs, so some test parts have none of them")
     every = np.arange(len(values), dtype=np.int64)
     piles = _deal(every, values, dataset, "fold")
     parts = []
@@ -211,13 +212,13 @@ def stratified_splits(dataset: str, labels: npt.ArrayLike) -> Splits:
         rest = every[piles != fold]
         inner = _deal(rest, values, dataset, "validation", fold)
         members = np.bincount(values[rest])
-        chosen = (inner == 0) & (members[values[rest]] > 1)  # the last graph of a class is worth more in training
+        chosen = (inner == 0) & (members[values[rest]] > 1)  # the last graph of a class is more useful for training
         parts.append((rest[~chosen], rest[chosen], every[piles == fold]))
     return _frozen(dataset, STRATIFIED, STRATIFIED_VERSION, parts)
 
 
 def _deal(members: Indices, labels: npt.NDArray[Any], *names: str | int) -> Indices:
-    """A pile from 0 to 9 for each member; class after class, like cards, so piles and classes are even."""
+    """A fold number from 0 to 9 for each member, dealt like cards class by class, to balance folds and classes."""
     order = [
         item
         for label in np.unique(labels[members]).tolist()

@@ -1,7 +1,7 @@
-"""Folds that are computed: what a splitter is, and the ones that are built in.
+"""Computed folds: the base class of splitters, and the built-in ones.
 
-A splitter sees the whole dataset, labels included, and always gives the same folds for the same data. Files of folds
-and the harness's own ten folds are in `splits.py`.
+A splitter sees the whole dataset, labels included, and always gives the same folds for the same data. Folds from files
+and stratified folds are in `splits.py`.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from bench.seeding import shuffled
 
 
 class Splitter(ABC):
-    """Base of all splitters. Arguments of the constructor that have a default are settings: `holdout:test=0.2`."""
+    """Base class of all splitters. Constructor arguments with a default are settings: `holdout:test=0.2`."""
 
     @abstractmethod
     def folds(self, data: GraphSet, root: Path) -> Sequence[Parts]:
-        """Train, validation and test part of each fold, as indices of the dataset's graphs."""
+        """Training, validation and test part of each fold, as indices of the dataset's graphs."""
 
 
 class Given(Splitter):
-    """What `Dataset.folds` of the dataset says, such as a scaffold split that belongs to it."""
+    """The folds that the dataset defines in `Dataset.folds`, such as a scaffold split."""
 
     def folds(self, data: GraphSet, root: Path) -> Sequence[Parts]:
         found = own_folds(data.name, root)
         if found is None:
-            raise UserError(f"{data.name} gives no folds of its own; leave out --splits given")
+            raise UserError(f"{data.name} has no folds of its own; leave out --splits given")
         return [_as_parts(fold) for fold in found]
 
 
 class Holdout(Splitter):
-    """One fold: each class is dealt out to test, validation and training, in an order drawn by the dataset's name."""
+    """One fold: each class is divided into test, validation and training parts; the dataset's name sets the order."""
 
     def __init__(
         self,
@@ -70,16 +70,16 @@ def is_splitter(family: str) -> bool:
 
 
 def split_with(family: str, dataset: str, root: Path) -> list[Parts]:
-    """The folds that a splitter makes of a dataset, checked like those of a file."""
+    """The folds that a splitter computes for a dataset, checked like those of a file."""
     data = load_dataset(dataset, root)
     splitter: Splitter = SPLITTERS.create(family)
     parts = [_as_parts(fold) for fold in splitter.folds(data, root)]
     if not parts:
-        raise UserError(f"{family} gives no fold for {dataset}; it must give one or more")
+        raise UserError(f"{family} gives no fold for {dataset}; it must give at least one")
     for number, fold in enumerate(parts):
         problem = parts_problem(*fold, len(data.graphs), whole=False)
         if problem:
-            raise UserError(f"{family}, fold {number} of {dataset}: {problem}; mend the splitter")
+            raise UserError(f"{family}, fold {number} of {dataset}: {problem}; fix the splitter")
     return parts
 
 

@@ -1,4 +1,4 @@
-"""How a classifier is trained, and the named sets of these settings."""
+"""How a classifier is trained, and the presets."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ Head = Literal["linear", "relu"]
 
 @dataclass(frozen=True)
 class Training:
-    """How a classifier is trained; a preset is a named set of these.
+    """How a classifier is trained; a preset is a named instance.
 
-    `head`: whether the last layer gives the logits as they are, or through a ReLU. `select`: the epoch whose weights
-    count. `start`: from fresh weights, or from those of the classifier that was pre-trained on the labeled graphs.
-    `loss`: the sum over all graphs, or the mean over the originals plus `weight` times the mean over the generated
-    ones. `batch`: graphs per step, shuffled every epoch; 0 takes all of them at once. Pre-training always takes the
-    sum over all labeled graphs at once.
+    `head`: whether a ReLU follows the last layer. `select`: the epoch whose weights are used. `start`: fresh weights,
+    or those of the classifier that was pre-trained on the labeled graphs. `loss`: the sum over all graphs, or the mean
+    over the originals plus `weight` times the mean over the generated graphs. `batch`: graphs per step, shuffled in
+    each epoch; 0 uses all of them at once. Pre-training always uses the sum over all labeled graphs.
     """
 
     preset: str = "standard"
@@ -33,9 +32,10 @@ class Training:
     batch: Annotated[int, Within(0, 1_000_000)] = 0
 
     def with_settings(self, changes: Mapping[str, Any]) -> Training:
-        """A copy with some settings changed and checked.
+        """A copy with some settings changed and validated.
 
-        Its name says so: `standard+lr=0.1` is not `standard`, in captions and comparisons as in the key.
+        The changes are part of its name: `standard+lr=0.1` differs from `standard` in captions and comparisons as well
+        as in the key.
         """
         offered = training_settings()
         for key in changes:
@@ -54,36 +54,36 @@ class Training:
 
 
 def training_settings() -> dict[str, Setting]:
-    """The settings of training that a user may write."""
+    """The training settings that users can change."""
     return {key: setting for key, setting in signature_settings(Training).items() if key != "preset"}
 
 
 PRESETS = {
-    "paper": Training("paper", head="relu"),  # to the letter: each fully connected layer is followed by a ReLU
+    "paper": Training("paper", head="relu"),  # literally: each fully connected layer is followed by a ReLU
     "standard": Training(),
     "quick": Training("quick", epochs=100),
 }
-# What `features=auto` gives a dataset without node features of its own, where a preset says otherwise.
+# What `features=auto` means for a dataset without node features, if a preset specifies it.
 _FEATURELESS = {"paper": "degree-onehot"}
 
 
 def base_preset(name: str) -> str:
-    """The preset that a changed training started from."""
+    """The preset that a changed training is based on."""
     return name.partition("+")[0]
 
 
 def preset(name: str) -> Training:
-    """The training settings of that name."""
+    """The training settings with that name."""
     if name not in PRESETS:
         raise unknown("preset", name, PRESETS)
     return PRESETS[name]
 
 
 def left_to_reference(training: Training, backbone: Mapping[str, Any]) -> str | None:
-    """What the fast engine hands a training over for, None if it does not; `backbone`: its settings."""
+    """Why the fast engine cannot perform a training, None if it can; `backbone` has the backbone's settings."""
     return f"batch={training.batch} with dropout" if training.batch and backbone.get("dropout") else None
 
 
 def featureless(name: str) -> str:
-    """The node features that a preset, or a training changed from it, gives a dataset that has none."""
+    """The node features that a preset, or a training based on it, uses for datasets without any."""
     return _FEATURELESS.get(base_preset(name), "constant")

@@ -1,7 +1,7 @@
-"""What `import bench` offers: the commands as functions, with the command line's options as keywords.
+"""The functions of `import bench`: the commands with their options as keywords.
 
-Each makes the typed request that the command line would make and hands it to `bench.api`, so that planner, ledger,
-resume, pools and MLflow are the same. Nothing is printed but a progress bar, where one is asked for.
+Each builds the same typed request as the command line and passes it to `bench.api`, so planning, ledger, resuming,
+pools and MLflow work the same. Nothing is printed except an optional progress bar.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ SEARCH = ("sampler", "pruner", "seed")
 
 
 def run(datasets: Any = None, augmenters: Any = None, k: Any = None, **options: Unpack[RunOptions]) -> Results:
-    """Run what the workspace lacks of these cells and return their results.
+    """Run the trials of these cells that are missing from the workspace, and return the results.
 
     `datasets`: names, lists of PyG `Data`, PyG datasets, or `Dataset` classes and instances; `{"mine": graphs}` gives
     graphs a name. `augmenters`: names such as "dropedge:p=0.4", classes, or instances such as `DropEdge(p=0.4)`. `k`:
-    labeled graphs per class. Without `datasets` and `grid` it is the grid "quick"; beside `grid`, the three narrow it.
-    The keywords are the options of `bench run`: folds, repeats, preset, epochs, set, add, backbones, readouts, learners
-    (or models), features, splits, workspace, data, jobs, memory, executor, scheduler, trial_timeout, device, engine,
-    retry, skip_unavailable, tuned, pooled, storage, tracking_uri. `progress`: True or False; without it there is a bar
-    in a notebook and none elsewhere.
+    labeled graphs per class. Without `datasets` and `grid`, the grid "quick" is run; with `grid`, the three narrow it.
 
-    The same call again runs nothing twice. Ctrl-C (or the stop button) keeps every finished trial: what is there is
-    returned, with a warning that says what is left.
+    Keywords are the options of `bench run`: folds, repeats, preset, epochs, set, add, backbones, readouts, learners (or
+    models), features, splits, workspace, data, jobs, memory, executor, scheduler, trial_timeout, device, engine, retry,
+    skip_unavailable, tuned, pooled, storage, tracking_uri. `progress`: whether to show a progress bar; by default, only
+    in notebooks.
+
+    Repeating a call runs nothing twice. After Ctrl-C (or the stop button), the finished trials are kept and returned,
+    with a warning about what is missing.
     """
     words.check_keywords(options, RunOptions, "run")
     request = words.run_request(datasets, augmenters, k, options)
@@ -63,7 +64,7 @@ def run(datasets: Any = None, augmenters: Any = None, k: Any = None, **options: 
 
 
 def plan(datasets: Any = None, augmenters: Any = None, k: Any = None, **options: Unpack[PlanOptions]) -> Plan:
-    """The cells that `run` would run with the same words, checked and resolved; nothing runs."""
+    """The cells that `run` would run with the same arguments, checked and resolved; nothing is run."""
     words.check_keywords(options, PlanOptions, "plan")
     return api.plan(words.run_request(datasets, augmenters, k, options))
 
@@ -71,9 +72,10 @@ def plan(datasets: Any = None, augmenters: Any = None, k: Any = None, **options:
 def tune(
     datasets: Any = None, augmenters: Any = None, k: Any = None, **options: Unpack[TuneOptions]
 ) -> api.TuneOutcome:
-    """Search settings for every method, as `bench tune`; `run(..., tuned=True)` then measures the best of each fold.
+    """Search settings for every method, like `bench tune`; `run(..., tuned=True)` then uses the best ones of each fold.
 
-    Beside the keywords of `run`: trials, timeout, space (`{"lr": "0.001..0.01"}`), validation, sampler, pruner, seed.
+    Keywords in addition to those of `run`: trials, timeout, space (`{"lr": "0.001..0.01"}`), validation, sampler,
+    pruner, seed.
     """
     from bench.tuning.request import TuneRequest
     from bench.tuning.space import read_narrowing
@@ -104,9 +106,9 @@ def tune(
 
 
 def check(*plugins: Any) -> Report | list[Report]:
-    """Hold plug-ins (names, classes or instances) to the contract of their kind, as `bench check`; without any, all.
+    """Check plug-ins (names, classes or instances) against their contract, like `bench check`; by default, all of them.
 
-    One plug-in gives one report: `bench.check(MyAugmenter).broken` lists what does not hold.
+    For a single plug-in, returns its report: `bench.check(MyAugmenter).broken` lists the properties that do not hold.
     """
     from bench.checking import KINDS
 
@@ -126,7 +128,7 @@ def _checked_name(thing: Any, registries: Sequence[Registry]) -> str:
 
 
 def inspect(dataset: Any, augmenters: Any, **options: Unpack[InspectOptions]) -> api.InspectOutcome:
-    """Look at the graphs that augmenters make, as `bench inspect`: figures of them, and a picture."""
+    """Inspect the graphs that augmenters generate, like `bench inspect`: statistics and a figure."""
     from augmenters import AUGMENTERS
     from bench.datasets.paths import data_root
     from bench.inspecting.request import InspectRequest
@@ -146,17 +148,17 @@ def inspect(dataset: Any, augmenters: Any, **options: Unpack[InspectOptions]) ->
 
 
 def load(*sources: str | os.PathLike[str]) -> Results:
-    """Results of workspaces, ledger files, parquet archives or shared folders; of several, joined.
+    """Load the results of workspaces, ledger files, Parquet archives or shared folders; several are merged.
 
-    Two different results for one trial are refused. Without a source it is the workspace "runs".
+    Two different results for the same trial are an error. Without a source, loads the workspace "runs".
     """
     return Results.load([Path(source).expanduser() for source in sources] or [words.DEFAULT_WORKSPACE])
 
 
 def share(folder: str | os.PathLike[str], *sources: str | os.PathLike[str], **options: Unpack[ShareOptions]) -> Shared:
-    """Write results of workspaces, ledgers or archives into a folder for somebody else, as `bench share`.
+    """Write the results of workspaces, ledgers or archives into a folder to share, like `bench share`.
 
-    Keywords: data (the data root), graphs (True: with the graphs of stored datasets).
+    Keywords: data (the data root), graphs (whether to include the graphs of stored datasets).
     """
     from bench.datasets.paths import data_root
     from bench.public.sharing import share as write
@@ -178,7 +180,7 @@ def _warn(text: str) -> None:
 
 @cache
 def _scratch() -> Path:
-    """A folder for classes of a notebook that are only looked at; gone when Python ends."""
+    """A temporary folder for notebook classes that are only inspected; removed when Python exits."""
     folder = tempfile.TemporaryDirectory(prefix="augbench-code-")
     atexit.register(folder.cleanup)
     return Path(folder.name)

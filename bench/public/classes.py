@@ -1,4 +1,4 @@
-"""What a Python user hands over instead of a name: a class or an instance of one, as the words that a plan reads."""
+"""Convert classes and instances that are passed instead of names into the text that a plan reads."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from bench.sources import module_hash
 from bench.temporary import replacing
 
 CODE = "code"  # folder of a workspace for classes that were defined in a notebook
-_AS_CLASS_ONLY = ("backbone", "readout")  # modules of a network: the harness makes a new one for each trial
+_AS_CLASS_ONLY = ("backbone", "readout")  # network modules: the harness creates a new one for each trial
 
 
 def spec_of(registry: Registry, thing: Any, code: Path) -> str:
-    """`name:key=value,...` for a name, a class or an instance; classes of a notebook are written into `code`."""
+    """`name:key=value,...` for a name, class or instance; classes from a notebook are written to the folder `code`."""
     if isinstance(thing, str):
         return thing
     cls = thing if isinstance(thing, type) else type(thing)
     _check_kind(registry, cls, thing)
     if cls is not thing and registry.kind in _AS_CLASS_ONLY:
-        raise UserError(f"a {registry.kind} is made anew for each trial; give the class {cls.__name__}, or its name")
+        raise UserError(f"a {registry.kind} is created anew for each trial; pass the class {cls.__name__} or its name")
     settings = signature_settings(cls)
     values = {name: _value(thing, cls, setting) for name, setting in settings.items()}
     _check_rest(registry, cls, thing, settings)
@@ -41,11 +41,13 @@ def _check_kind(registry: Registry, cls: type, thing: Any) -> None:
     base = base_of(registry)
     if not issubclass(cls, base):
         kind = "the class" if cls is thing else "an instance of"
-        raise UserError(f"{kind} {cls.__name__} is no {registry.kind}; give a name or derive it from {base.__name__}")
+        raise UserError(
+            f"{kind} {cls.__name__} cannot be used as the {registry.kind}; pass a name or a {base.__name__}"
+        )
 
 
 def base_of(registry: Registry) -> type:
-    """The class from which every plug-in of a kind is derived."""
+    """The base class of all plug-ins of a kind."""
     module, _, name = registry.base.partition(":")
     base: type = getattr(importlib.import_module(module), name)
     return base
@@ -64,7 +66,7 @@ def _value(thing: Any, cls: type, setting: Setting) -> Scalar:
 
 
 def _check_rest(registry: Registry, cls: type, thing: Any, settings: dict[str, Setting]) -> None:
-    """An instance is made again by each worker from its settings alone, so nothing else may make a difference."""
+    """Each worker recreates an instance from its settings, so nothing else may affect its behavior."""
     if thing is cls:
         return
     for parameter in inspect.signature(cls).parameters.values():
@@ -76,13 +78,13 @@ def _check_rest(registry: Registry, cls: type, thing: Any, settings: dict[str, S
         )
         if not plain:
             raise UserError(
-                f"{cls.__name__}: {parameter.name} is not a setting that can be written down (a number, a text or "
-                "true/false with a default); every worker makes the object anew from its settings"
+                f"{cls.__name__}: {parameter.name} is not a setting that can be written as text (a number, string or "
+                "boolean with a default); every worker creates the object from its settings"
             )
 
 
 def _registered(registry: Registry, cls: type, values: dict[str, Scalar]) -> tuple[str, dict[str, Scalar]] | None:
-    """The name under which a class is known, with what that name fixes; the most specific of several."""
+    """The name under which a class is registered, and the settings fixed by that name; the most specific of several."""
     path = f"{cls.__module__}:{cls.__qualname__}"
     found = [
         (entry.name, dict(entry.fixed))
@@ -93,7 +95,7 @@ def _registered(registry: Registry, cls: type, values: dict[str, Scalar]) -> tup
 
 
 def _path(cls: type, code: Path) -> str:
-    """`module:Class` that every process can import; a module is written where there is none."""
+    """A path `module:Class` that every process can import; a module is written if there is none."""
     module = cls.__module__
     if module != "__main__" and module_hash(module) is not None:
         if getattr(sys.modules.get(module), cls.__qualname__, None) is not cls:
@@ -106,7 +108,7 @@ def _path(cls: type, code: Path) -> str:
 
 
 def write_module(cls: type, code: Path) -> str:
-    """Write a notebook's class into a folder that Python imports from; its name says what is in it."""
+    """Write a notebook's class to a folder on the import path; the file name is a hash of its content."""
     from bench.public.extraction import module_text
 
     text = module_text(cls)
@@ -120,14 +122,14 @@ def write_module(cls: type, code: Path) -> str:
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}; choose another workspace") from error
     loaded = sys.modules.get(name)
-    if loaded is not None and loaded.__file__ != str(path):  # the same text in another folder, which may be gone
+    if loaded is not None and loaded.__file__ != str(path):  # the same text in another folder, perhaps gone
         del sys.modules[name]
     if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))  # worker processes of this machine start with the same list
+        sys.path.append(str(path.parent))  # worker processes of this machine start with the same path
     importlib.invalidate_caches()
     return name
 
 
 def is_written_here(spec: str, code: Path) -> bool:
-    """Whether a spec names a class of a notebook, which no other machine can import."""
+    """Whether a spec names a class from a notebook, which other machines cannot import."""
     return (code / f"{spec.partition(':')[0]}.py").is_file()

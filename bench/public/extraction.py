@@ -1,8 +1,8 @@
-"""A class that was written in a notebook or a script, as the text of a module that any process can import.
+"""Turns a class defined in a notebook or script into the text of a module that any process can import.
 
-Workers are new processes: they can import a module, not look into a notebook. So the class is written down with what
-it uses: the notebook's own functions and classes, its imports and its plain constants. Anything else is refused by
-name, and the text is the same for the same code, since its hash goes into the keys of results.
+Workers are new processes: they can import modules, but not read notebooks. The class is therefore written out with
+everything it uses: functions and classes of the notebook, imports, and simple constants. Anything else is rejected by
+name. The same code gives the same text, because its hash is part of the keys of results.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from typing import Any
 from bench.registry import UserError
 
 _HEADER = '"""A copy of what was defined in {home}, for the processes that run it."""\n'
-_LONGEST_CONSTANT = 10_000  # characters; more is data, not a constant
+_LONGEST_CONSTANT = 10_000  # characters; anything longer is data, not a constant
 
 
 def module_text(cls: type) -> str:
-    """The source of a class with all that it needs."""
+    """The source of a class with everything it needs."""
     if "<locals>" in cls.__qualname__ or "." in cls.__qualname__:
         raise UserError(f"{cls.__qualname__} is defined inside another class or function; move it to the top level")
     if not cls.__name__[:1].isupper():
-        raise UserError(f"the class {cls.__name__} needs a name that begins with a capital letter; rename it")
+        raise UserError(f"the class {cls.__name__} needs a name that starts with a capital letter; rename it")
     found = _Definitions(cls)
     found.take(cls.__name__, cls)
     return found.text()
 
 
 class _Definitions:
-    """Everything that a class needs, found name by name in the namespace where it was defined."""
+    """Everything that a class needs, found by name in the namespace where it was defined."""
 
     def __init__(self, cls: type) -> None:
         self.cls, self.home = cls, cls.__module__
@@ -58,7 +58,7 @@ class _Definitions:
         return "\n".join(filter(None, [*parts, *(f"\n{text}\n" for text in self.definitions.values())]))
 
     def take(self, name: str, value: Any) -> None:
-        """Account for what a name stands for, first for what that needs itself."""
+        """Handle one name, starting with what its value needs itself."""
         if name in self._seen:
             return
         self._seen.add(name)
@@ -74,7 +74,7 @@ class _Definitions:
     def _define(self, name: str, value: type | FunctionType) -> None:
         if "<locals>" in value.__qualname__:
             self._refuse(name, value)
-        if value.__name__ != name:  # another name for it
+        if value.__name__ != name:  # an alias
             self.take(value.__name__, value)
             self.definitions[name] = f"{name} = {value.__name__}"
             return
@@ -95,13 +95,13 @@ class _Definitions:
 
     def _refuse(self, name: str, value: Any) -> str:
         raise UserError(
-            f"{self.cls.__name__} uses `{name}` ({type(value).__name__}), which cannot be written into a module for "
+            f"{self.cls.__name__} uses `{name}` ({type(value).__name__}), which cannot be copied into a module for "
             "the workers; make it a setting or a plain constant, or put the class into a file that can be imported"
         )
 
 
 def _source(value: type | FunctionType) -> str | None:
-    """The text of a class or function, wherever it was typed."""
+    """The source of a class or function, wherever it was entered."""
     try:
         return textwrap.dedent(inspect.getsource(value)).rstrip()
     except (OSError, TypeError):
@@ -109,7 +109,7 @@ def _source(value: type | FunctionType) -> str | None:
 
 
 def _class_in_cells(cls: type) -> str | None:
-    """The text of a class of a notebook: `inspect` knows the cells of functions, and so of a class's methods."""
+    """The source of a class from a notebook: `inspect` knows the cells of functions, and therefore of methods."""
     methods = list(_own_functions(cls))
     places = [(method.__code__.co_filename, method.__code__.co_firstlineno) for method in methods]
     for file, line in places or [(file, 0) for file in reversed([*linecache.cache])]:
@@ -143,7 +143,7 @@ def _has_future_annotations(value: type | FunctionType) -> bool:
 
 
 def _global_names(source: str) -> list[str]:
-    """The names that a definition takes from around it; its own variables and parameters are not among them."""
+    """The names that a definition uses from its environment, excluding its own variables and parameters."""
     names: dict[str, None] = {}
     waiting = [symtable.symtable(source, "definition", "exec")]
     while waiting:
@@ -158,7 +158,7 @@ def _global_names(source: str) -> list[str]:
 
 
 def _submodules(source: str, namespace: dict[str, Any]) -> Iterator[str]:
-    """Imports of modules that are reached through the package above them: `torch.nn.functional` through `torch`."""
+    """Imports of modules that are accessed through a parent package: `torch.nn.functional` through `torch`."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Attribute):
             words = ast.unparse(node).split(".")
@@ -180,12 +180,12 @@ def _is_constant(value: Any) -> bool:
     try:
         text = repr(value)
         return len(text) <= _LONGEST_CONSTANT and bool(ast.literal_eval(text) == value)
-    except Exception:  # whatever a foreign object's text and comparison may do, it is no constant
+    except Exception:  # an object with an unusual repr or comparison is not a constant
         return False
 
 
 def _from_import(name: str, value: Any, home: str) -> str | None:
-    """The import that gives this very object."""
+    """An import statement that yields exactly this object."""
     own = getattr(value, "__module__", None)
     known = [getattr(value, attribute, None) for attribute in ("__qualname__", "__name__", "_name")]
     for word in [word for word in known if isinstance(word, str) and word.isidentifier()]:

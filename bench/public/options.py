@@ -1,4 +1,4 @@
-"""The keywords of the Python functions: the command line's options by the same names, and what they ask for."""
+"""The keywords of the Python functions: the options of the command line under the same names, and their requests."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ GRID = ("folds", "repeats", "preset", "features", "splits")  # keywords that cha
 
 
 class PlanOptions(TypedDict, total=False):
-    """What is to run, and on what it depends."""
+    """What to run."""
 
     grid: str | Path | Grid
     backbones: Any
     readouts: Any
     learners: Any
-    models: Any  # another word for learners
+    models: Any  # another name for learners
     folds: int
     repeats: int
     preset: str
     epochs: int
     set: Mapping[str, Any] | list[str]  # {"training.lr": 0.001, "augmenter.p": [0.1, 0.4]}
-    add: Any  # methods beside those of a grid
+    add: Any  # methods in addition to those of a grid
     features: str
     splits: str
     workspace: str | Path
@@ -44,7 +44,7 @@ class PlanOptions(TypedDict, total=False):
 
 
 class RunOptions(PlanOptions, total=False):
-    """The same, and how it is to run."""
+    """What to run, and how."""
 
     tracking_uri: str
     jobs: int
@@ -57,7 +57,7 @@ class RunOptions(PlanOptions, total=False):
 
 
 class TuneOptions(RunOptions, total=False):
-    """The same, and how settings are to be searched."""
+    """What to run, and how to search settings."""
 
     trials: int
     timeout: float
@@ -69,7 +69,7 @@ class TuneOptions(RunOptions, total=False):
 
 
 class InspectOptions(TypedDict, total=False):
-    """Which graphs to look at."""
+    """Which graphs to inspect."""
 
     k: int
     fold: int
@@ -81,14 +81,14 @@ class InspectOptions(TypedDict, total=False):
 
 
 class ShareOptions(TypedDict, total=False):
-    """What goes into a shared folder."""
+    """What a shared folder contains."""
 
     data: str | Path
     graphs: bool
 
 
 def check_keywords(given: Iterable[str], options: Any, function: str) -> None:
-    """A keyword that is not there is told with the nearest one that is."""
+    """Reject unknown keywords, suggesting the closest known one."""
     known = {"datasets", "augmenters", "k", *get_type_hints(options)}
     for name in given:
         if name not in known:
@@ -100,13 +100,13 @@ def workspace_of(options: Mapping[str, Any]) -> Path:
 
 
 def run_request(datasets: Any, augmenters: Any, k: Any, options: Mapping[str, Any], tuning: bool = False) -> RunRequest:
-    """The request that the command line would make of the same words."""
+    """The request that the command line would build from the same options."""
     from augmenters import AUGMENTERS
     from bench.learning import LEARNERS
     from models import BACKBONES, READOUTS
 
     if "models" in options and "learners" in options:
-        raise UserError("models and learners are the same; give one of them")
+        raise UserError("models and learners mean the same; pass only one of them")
     code = workspace_of(options) / CODE
     root = data_root(options.get("data"))
     axes: dict[str, list[Any]] = {
@@ -145,7 +145,7 @@ def _grid(given: Any, axes: dict[str, list[Any]], data: Any) -> Grid:
 
 
 def _settings(given: Any) -> list[str]:
-    """Settings as the command line writes them: `augmenter.p=0.1|0.4`."""
+    """Settings as written on the command line: `augmenter.p=0.1|0.4`."""
     if not isinstance(given, Mapping):
         return _several(given)
     return [f"{name}={'|'.join(show(one) for one in _several(value))}" for name, value in given.items()]
@@ -162,12 +162,12 @@ def _refuse_unreachable(axes: Mapping[str, list[Any]], code: Path, scheduler: An
 
 
 def _named(datasets: Any) -> list[tuple[str | None, Any]]:
-    """Datasets with the names that were given to them."""
+    """Datasets with the names given to them."""
     return [*datasets.items()] if isinstance(datasets, Mapping) else [(None, one) for one in _several(datasets)]
 
 
 def dataset_name(given: Any, root: Path, code: Path, name: str | None = None) -> str:
-    """A dataset by its name: of a name, a class or instance of `Dataset`, or of graphs, which are stored."""
+    """The name of a dataset given as a name, a class or instance of `Dataset`, or graphs, which are stored."""
     from bench.datasets.base import Dataset
     from bench.datasets.catalogue import DATASETS
 
@@ -180,13 +180,13 @@ def dataset_name(given: Any, root: Path, code: Path, name: str | None = None) ->
     graphs = list(given) if isinstance(given, Iterable) and not isinstance(given, Data | Mapping) else []
     if not graphs or not all(isinstance(graph, Data) for graph in graphs):
         raise UserError(
-            f"a dataset cannot be a {type(given).__name__}; give its name, a list of Data, a PyG dataset or a Dataset"
+            f"a dataset cannot be a {type(given).__name__}; pass a name, a list of Data, a PyG dataset or a Dataset"
         )
     return store_graphs(graphs, root, name)
 
 
 def _several(given: Any) -> list[Any]:
-    """A list of whatever was given; one thing alone is a list of one."""
+    """A list of the given values; a single value becomes a list of one."""
     if given is None:
         return []
     if isinstance(given, list | tuple | set | frozenset | range):
@@ -210,5 +210,7 @@ def _whole(given: Any) -> int:
         if int(given) != given or isinstance(given, bool):
             raise ValueError
     except (TypeError, ValueError):
-        raise UserError(f"k={given!r} is not a whole number; give the labeled graphs per class, k=[2, 10]") from None
+        raise UserError(
+            f"k={given!r} is not a whole number; pass labeled graphs per class, such as k=[2, 10]"
+        ) from None
     return int(given)

@@ -1,4 +1,4 @@
-"""A bar for notebooks and scripts: one listener on the events of a run or a search."""
+"""A progress bar for notebooks and scripts: a listener on the events of a run or search."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench.tuning.summary import summarise
 
 @contextmanager
 def told(progress: bool | None) -> Iterator[list[Listener]]:
-    """The listeners of a call: a bar if it is asked for, or by itself in a notebook; notices as warnings."""
+    """The listeners of a call: a progress bar on request or, by default, in notebooks; notices become warnings."""
     if not (in_notebook() if progress is None else progress):
         yield [warn_of_notices]
         return
@@ -40,7 +40,7 @@ def warn_of_notices(event: Event) -> None:
 
 
 class Bar:
-    """How many trials are done, and how the last one's cell stands."""
+    """Shows the number of finished trials, and the state of the last trial's cell."""
 
     def __init__(self) -> None:
         self._bar: Any = None
@@ -61,7 +61,7 @@ class Bar:
             self.close()
 
     def _open(self, total: int, done: int) -> None:
-        # The graphical bar needs ipywidgets; without it `tqdm.auto` warns of that in every notebook.
+        # The graphical bar needs ipywidgets; without it, `tqdm.auto` warns in every notebook.
         if in_notebook() and importlib.util.find_spec("ipywidgets"):
             from tqdm.notebook import tqdm
         else:
@@ -74,7 +74,7 @@ class Bar:
             self._bar.update()
 
     def close(self) -> None:
-        """Leave the bar as it stands."""
+        """Leave the bar in its current state."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None

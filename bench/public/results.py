@@ -1,4 +1,4 @@
-"""Results as a Python user sees them: tidy frames, paired differences, tables and plots of some cells."""
+"""Results for Python users: tidy frames, paired differences, tables and plots."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ _TRIAL = ("fold", "repeat", "status", *SCORES)
 
 
 class Results:
-    """What a ledger knows of some cells. `trials` and `cells` are pandas DataFrames of your own, free to change."""
+    """The results of some cells. `trials` and `cells` are pandas DataFrames that you may modify."""
 
     def __init__(self, state: LedgerState, interrupted: bool = False, sources: Sequence[Path] = ()) -> None:
         self.state = state
-        self.interrupted = interrupted  # whether the run that gave them was stopped before its end
-        self.sources = tuple(sources)  # where they were read
+        self.interrupted = interrupted  # whether the run was stopped before its end
+        self.sources = tuple(sources)  # where the results were read from
 
     @classmethod
     def of_run(cls, outcome: RunOutcome) -> Results:
-        """The cells of a run's plan, with all their trials, whenever they were run."""
+        """The cells of a run's plan with all their trials, including earlier ones."""
         return cls(outcome.state.only({cell.key for cell in outcome.plan.cells}), outcome.interrupted)
 
     @classmethod
     def load(cls, sources: Sequence[Path]) -> Results:
-        """Everything in workspaces, ledgers and archives; contradictions between them are refused."""
+        """Everything in workspaces, ledgers and archives; contradictions between them are an error."""
         return cls(joined(sources), sources=sources)
 
     @property
@@ -58,7 +58,9 @@ class Results:
 
     @property
     def cells(self) -> pd.DataFrame:
-        """One row per cell: settings as columns, how many trials are done and planned, mean and spread of scores."""
+        """One row per cell: settings as columns, numbers of finished and planned trials, mean and standard deviation of
+        scores.
+        """
         found = self._described.copy()
         done = self.frames.trials[self.frames.trials["status"] == "done"]
         grouped = done.groupby("cell")
@@ -77,32 +79,32 @@ class Results:
         return trials[trials["status"] != "done"].dropna(axis="columns", how="all")
 
     def differences(self, to: str = "none", metric: str = "accuracy") -> pd.DataFrame:
-        """Every method against the method `to`, trial by trial: mean differences with intervals and p-values.
+        """Paired differences between every method and the method `to`, with intervals and p-values.
 
-        Compared are cells that agree in everything else: dataset, k, model, features, splits and training.
+        Cells are compared if they agree in everything else: dataset, k, model, features, splits and training.
         """
         from tables.differences import paired_differences
 
         return paired_differences(self.frames, to, metric)
 
     def table(self, rows: Any = "augmenter", columns: Any = None, **options: Unpack[TableOptions]) -> Table:
-        """A table of properties by properties: `table(rows="augmenter.eps", columns="dataset")`; or one by its name.
+        """A table of your own, `table(rows="augmenter.eps", columns="dataset")`, or one by name.
 
-        Properties are dataset, k, augmenter, backbone, readout, learner, features, splits and every setting, as
-        `augmenter.p` or `training.lr`; several go in a list. Without columns they are dataset and k. Keywords: where,
-        labels, caption, name, metric, mark, settings, mix, strict, as the options of `bench tables`.
+        Properties are dataset, k, augmenter, backbone, readout, learner, features, splits and every setting, such as
+        `augmenter.p` or `training.lr`; pass several as a list. The default columns are dataset and k. Keywords: where,
+        labels, caption, name, metric, mark, settings, mix, strict, as in `bench tables`.
         """
         return filled(self.frames, rows, columns, options)
 
     def report(
         self, path: str | Path | None = None, title: str = "augbench report", **options: Unpack[Selection]
     ) -> str:
-        """The page of `bench report` as text, also written to `path` if one is given. Keywords as those of `table`."""
+        """The page of `bench report` as text, optionally also written to `path`. Keywords as in `table`."""
         return page(self, title, options, path)
 
     @property
     def verifications(self) -> list[Verification]:
-        """The runs of `bench verify` that are on record beside the sources and are of exactly these trials."""
+        """The recorded runs of `bench verify` that refer to exactly these trials."""
         return [run for source in self.sources for run in counting(source, self.state)]
 
     @property
@@ -112,7 +114,7 @@ class Results:
 
     @property
     def frames(self) -> Frames:
-        """The same as `tables/` reads it."""
+        """The results in the form that `tables/` uses."""
         return self._frames
 
     @cached_property
@@ -123,7 +125,7 @@ class Results:
 
     @cached_property
     def _described(self) -> pd.DataFrame:
-        """The cells with every setting of their plug-ins in a column of its own."""
+        """The cells with every setting of their plug-ins as a column."""
         import pandas as pd
 
         from tables.specs import method_name

@@ -1,4 +1,4 @@
-"""Results as a folder for somebody else: every trial, the tables, the report, the environment, and how to check it."""
+"""Results as a folder to share: all trials, tables, report, environment, and how to check them."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class Shared:
 
 
 def share(sources: Sequence[Path], folder: Path, data: Path, with_graphs: bool = False) -> Shared:
-    """Write the folder; nothing in it depends on when it was written. With graphs, also datasets stored in the root.
+    """Write the folder; its content does not depend on the time. With `graphs`, includes stored datasets.
 
-    The trials are always whole. A table that cannot be made of them (cells that do not agree) is named instead.
+    The trials are always complete. Tables that cannot be made (because cells do not agree) are listed instead.
     """
     if Workspace(folder).ledger.exists():
         raise UserError(f"{folder} is a workspace; name another folder to share")
     results = Results.load(sources)
     if not len(results):
-        raise UserError(f"there are no finished trials in {', '.join(map(str, sources))}; start with: bench run")
+        raise UserError(f"there are no finished trials in {', '.join(map(str, sources))}; start with `bench run`")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_archive(results.state.records(), folder / ARCHIVE)
@@ -67,7 +67,7 @@ def share(sources: Sequence[Path], folder: Path, data: Path, with_graphs: bool =
 
 
 def _rendered(results: Results) -> tuple[dict[str, str], list[str]]:
-    """The report and every table as text, and why some are not there."""
+    """The report and every table as text, and the reasons for those that are missing."""
     from tables.grid import Request, fill, specs_for
     from tables.selection import SETTINGS, Index
     from tables.wording import KINDS
@@ -95,7 +95,7 @@ def _rendered(results: Results) -> tuple[dict[str, str], list[str]]:
 
 
 def _own_code(results: Results, sources: Sequence[Path]) -> Iterator[Path]:
-    """The modules that were written from notebooks and that these cells name."""
+    """The modules written from notebooks that these cells use."""
     named = {module for cell in results.state.cells.values() for module in _modules(cell)}
     for source in sources:
         home = source if source.is_dir() else source.parent
@@ -103,7 +103,7 @@ def _own_code(results: Results, sources: Sequence[Path]) -> Iterator[Path]:
 
 
 def _modules(cell: object) -> Iterator[str]:
-    """The modules of the plug-ins that a cell names by their path."""
+    """The modules of the plug-ins that a cell names by path."""
     for part in PARTS:
         choice = getattr(cell, part)
         if choice is not None and ":" in choice.name:
@@ -111,7 +111,7 @@ def _modules(cell: object) -> Iterator[str]:
 
 
 def _environment() -> str:
-    """Every installed package with its version, as pip reads them."""
+    """Every installed package with its version, in pip's format."""
     lines = {
         f"{found.name}=={found.version}".replace("augbench==", "# augbench ")
         for found in distributions()

@@ -1,4 +1,4 @@
-"""A table and a figure as a notebook shows them and as files take them."""
+"""Tables and figures as shown in notebooks and written to files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Selection(TypedDict, total=False):
-    """Which cells are meant, with the words of `bench tables`."""
+    """Which cells to show, with the options of `bench tables`."""
 
     metric: str
     settings: str | Sequence[str]  # default, tuned, or both
@@ -32,7 +32,7 @@ class Selection(TypedDict, total=False):
 
 
 class TableOptions(Selection, total=False):
-    """The same, and how the table looks."""
+    """Which cells to show, and how the table looks."""
 
     mark: str
     labels: Mapping[str, str]
@@ -41,7 +41,7 @@ class TableOptions(Selection, total=False):
 
 
 class Table:
-    """A filled table: `to_latex()`, `to_markdown()`, `to_csv()`, `to_frame()`, and itself in a notebook.
+    """A filled table: `to_latex()`, `to_markdown()`, `to_csv()`, `to_frame()`; notebooks render it directly.
 
     `kind` is values, differences (to plain training, on the same trials) or cost.
     """
@@ -56,19 +56,19 @@ class Table:
         return _written(latex.table(self.grid, kind, style), path)
 
     def to_markdown(self, path: str | Path | None = None, kind: str = "values") -> str:
-        """A pipe table with its caption and notes."""
+        """A Markdown table with its caption and notes."""
         from tables import formats
 
         return _written(formats.markdown(self.grid, kind), path)
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """One line a cell with everything known about it, not rounded."""
+        """One line per cell with everything known about it, not rounded."""
         from tables import formats
 
         return _written(formats.tidy(self.grid, self.index).to_csv(index=False, float_format="%.12g"), path)
 
     def to_frame(self) -> pd.DataFrame:
-        """The means, as fractions, in the table's rows and columns."""
+        """The means, as fractions, with the table's rows and columns."""
         import pandas as pd
 
         spec = self.grid.spec
@@ -86,7 +86,7 @@ class Table:
 
 
 def filled(frames: Frames, rows: Any, columns: Any, options: TableOptions) -> Table:
-    """The table of some properties by others, or the one of that name, from these results."""
+    """A table of some properties by others, or the table with that name, from these results."""
     from tables.grid import fill
     from tables.layouts import Layout, arranged, having, relabeled
     from tables.own_specs import OWN_TABLES
@@ -115,14 +115,14 @@ def page(results: Results, title: str, options: Selection, path: str | Path | No
 
     request, places = request_of(Index(results.frames), options)
     if places:
-        raise UserError(f"where={next(iter(places))} chooses cells of a table; a report shows every cell")
+        raise UserError(f"where={next(iter(places))} selects cells of a table; a report shows every cell")
     request = replace(request, mark="ties")
     curves, verified = Curves.of(results.state.records()), words_of(results.verifications)
     return _written(render(results.frames, [request], title, curves, verified=verified), path)
 
 
 def request_of(index: Index, options: Selection) -> tuple[Request, dict[str, str]]:
-    """What the keywords ask for, and apart from it the properties by which cells are placed in a table."""
+    """The request that the keywords describe, and, separately, the properties that select cells of a table."""
     from bench.registry import show
     from tables.grid import Request
     from tables.selection import Pick
@@ -173,7 +173,7 @@ def _html(grid: Grid) -> Markup:
 
 
 def _written(text: str, path: str | Path | None) -> str:
-    """The text, also in a file where one is named."""
+    """The text, also written to a file if one is given."""
     from tables.writing import whole_file
 
     if path is not None:
@@ -183,18 +183,18 @@ def _written(text: str, path: str | Path | None) -> str:
             with whole_file(place) as part:
                 part.write_text(text, encoding="utf-8")
         except OSError as error:
-            raise UserError(f"cannot write {place}: {error.strerror}; choose another place") from error
+            raise UserError(f"cannot write {place}: {error.strerror}; choose another path") from error
     return text
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure; `figure` is matplotlib's own, to change before it is saved."""
+    """A figure; `figure` is the matplotlib figure, which you can modify before saving."""
 
     figure: Any
 
     def save(self, path: str | Path) -> Path:
-        """Write it as pdf, svg or png, by the ending of the name."""
+        """Save as pdf, svg or png, depending on the file extension."""
         from tables.style import FORMATS, save
 
         place = Path(path).expanduser()
@@ -218,7 +218,7 @@ class Plots:
     def label_rate(
         self, datasets: Sequence[str] = (), backbone: str = "gcn", readout: str = "mean", **options: Unpack[Selection]
     ) -> Picture:
-        """Every method over the number of labeled graphs per class, a panel per dataset."""
+        """Every method over the number of labeled graphs per class, one panel per dataset."""
         from tables import figures
         from tables.selection import Index
 
@@ -234,9 +234,9 @@ class Plots:
         readout: str = "mean",
         **options: Unpack[Selection],
     ) -> Picture:
-        """Each method's paired difference to plain training with its interval, a panel per dataset.
+        """Paired differences of each method to plain training with intervals, one panel per dataset.
 
-        Of several label rates it is ten where that is there, else the largest, unless `k` says which.
+        With several label rates, shows ten if available, otherwise the largest, unless `k` is given.
         """
         from tables import figures
         from tables.frames import rates

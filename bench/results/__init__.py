@@ -1,1 +1,1 @@
-"""What was measured: records, the ledger, archives, and frames of them."""
+"""Results: records, the ledger, archives, and frames of them."""

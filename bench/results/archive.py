@@ -1,7 +1,8 @@
-"""A ledger as one compressed table: a row per trial for whoever opens it with pandas, and the ledger's lines back out.
+"""A ledger as one compressed table with a row per trial, from which the ledger's lines can be restored.
 
-Whatever a trial says is a column; its cell stands beside it, flat for readers (`augmenter`, `training.lr`, ...) and as
-the ledger's own line (`cell_record`), so that nothing is lost and a published file can be verified, merged and resumed.
+Everything recorded about a trial is a column. Its cell is stored as flat columns for readers (`augmenter`,
+`training.lr`, ...) and as the ledger's own line (`cell_record`), so that nothing is lost and a published file can be
+verified, merged and resumed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _ORDER = ("dataset", "k", "learner", "augmenter", "backbone", "readout", "featur
 
 
 def write_archive(records: Iterable[Record], path: Path) -> None:
-    """All trials in one file, retries resolved; planned ones that were not run are rows with the status `pending`."""
+    """All trials in one file, retries resolved; planned trials that were not run are rows with status `pending`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -43,18 +44,20 @@ def write_archive(records: Iterable[Record], path: Path) -> None:
         described = {name for cell in state.cells.values() for name in flat_cell(cell)}
         table = pa.table({name: _column(values, name in described) for name, values in columns.items()})
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        raise UserError(f"the trials do not fit into one table ({error}); a column needs values of one kind") from error
+        raise UserError(
+            f"the trials do not fit into one table ({error}); all values of a column must have the same type"
+        ) from error
     table = table.replace_schema_metadata({_METADATA: json.dumps(rest).encode()})
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as part:
             pq.write_table(table, part, compression="zstd", compression_level=19)
     except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}; choose another place") from error
+        raise UserError(f"cannot write {path}: {error.strerror or error}; choose another path") from error
 
 
 def _column(values: list[Any], described: bool) -> pyarrow.Array:
-    """One column. What describes a cell is for readers, and may be a number here and a text there: then it is text."""
+    """One column. Descriptions of cells may mix numbers and text; such a column is stored as text."""
     import pyarrow as pa
 
     try:
@@ -85,27 +88,27 @@ def _row(record: TrialRecord) -> dict[str, Any]:
 
 
 def read_archive(path: Path) -> list[Record]:
-    """The records that the file was made of, in the order in which a ledger has them."""
+    """The records that the file was made from, in the order of a ledger."""
     try:
         return [parse(raw) for raw in raw_records(path)]
     except Flaw as error:
-        raise UserError(f"{path} is not a file of trials (a record of it cannot be used: {error})") from error
+        raise UserError(f"{path} is not a file of trials (a record cannot be used: {error})") from error
 
 
 def raw_records(path: Path) -> list[dict[str, Any]]:
-    """The file's records as they stand in it, before anything is believed."""
+    """The file's records as they are, not validated."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         rows = pq.read_metadata(path).num_rows
-        if rows > _MOST_ROWS:  # a few bytes can say that a value is repeated billions of times
-            raise UserError(f"{path} has {rows} rows, more than the {_MOST_ROWS} that are read at once; split it")
+        if rows > _MOST_ROWS:  # a few bytes can claim that a value is repeated billions of times
+            raise UserError(f"{path} has {rows} rows, more than the limit of {_MOST_ROWS}; split it")
         table = pq.read_table(path)
     except UserError:
         raise
     except (OSError, ValueError, TypeError, KeyError, MemoryError, pa.ArrowException) as error:
-        raise UserError(f"{path} cannot be read as a parquet file of trials ({error}); write it anew") from error
+        raise UserError(f"{path} cannot be read as a Parquet file of trials ({error}); write it again") from error
     try:
         return [*_raw(table)]
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError, pa.ArrowException) as error:
@@ -132,7 +135,7 @@ _OWN = {name for name in TrialRecord.__dataclass_fields__ if name not in (*NESTE
 
 
 def _deep(row: dict[str, Any]) -> dict[str, Any]:
-    """A trial's own columns, in the ledger's form."""
+    """A trial's own columns, in the ledger's nested form."""
     raw: dict[str, Any] = {"type": "trial"}
     for name, value in row.items():
         group, _, inner = name.partition(".")

@@ -1,4 +1,4 @@
-"""A ledger as tidy pandas frames: one row per trial, retries resolved, the planned number of trials known."""
+"""A ledger as tidy pandas frames: one row per trial, retries resolved, with the planned number of trials."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from bench.results.summary import has_collapsed
 
 BY_FOLD = "by fold"
 TUNING = ("tuned", "tuned_from", "tuned_how", "tuned_on")
-FALLBACK = "generated.fallback_"  # columns of fallbacks that a method noted
-NESTED = ("seconds", "generated", "predicted", "scores")  # groups of figures of a trial: columns as `seconds.train`
+FALLBACK = "generated.fallback_"  # columns of fallbacks that a method recorded
+NESTED = ("seconds", "generated", "predicted", "scores")  # nested figures of a trial: `seconds.train`, ...
 
 
 @dataclass
 class Results:
-    """All that tables need to know: cells by key, trials, what was planned, skipped, and with which code."""
+    """Everything that tables need: cells by key, trials, the plan, skipped cells, and the code that was used."""
 
     cells: pd.DataFrame  # index: key; columns: dataset, k, features, augmenter (label), training.epochs, ...
     trials: pd.DataFrame  # cell, fold, repeat, status, reason, accuracy, ..., seconds.train, generated.count, ...
@@ -37,7 +37,7 @@ class Results:
 
     def __post_init__(self) -> None:
         done = self.trials[self.trials["status"] == "done"] if len(self.trials) else self.trials
-        # In order of cells, so that each is a slice: a frame of its own for each of many cells would cost gigabytes.
+        # Sorted by cell, so that each cell is a slice: a separate frame for each of many cells would take gigabytes.
         self._done = done.sort_values(["cell", "fold", "repeat"]).set_index(["fold", "repeat"])
         cells = self._done["cell"].to_numpy(dtype=object)
         edges = [0, *(np.flatnonzero(cells[1:] != cells[:-1]) + 1), len(cells)] if len(cells) else []
@@ -46,7 +46,7 @@ class Results:
 
     @classmethod
     def from_state(cls, state: LedgerState) -> Results:
-        """What a ledger says, as frames."""
+        """The content of a ledger, as frames."""
         refuse_undescribed(state)
         planned = planned_trials(state)
         skipped = {json.dumps(one, sort_keys=True, default=str): dict(one) for p in state.plans for one in p.skipped}
@@ -67,9 +67,9 @@ class Results:
             "seconds.augment",
             "seconds.train",
         ):
-            if name not in trials:  # every reader counts on these, even when no trial has filled them
+            if name not in trials:  # readers rely on these columns, even if no trial has values for them
                 trials[name] = float("nan") if name in SCORES or name.startswith("seconds") else None
-        if "seconds.fit" in trials:  # what a learner without epochs trains for
+        if "seconds.fit" in trials:  # the training time of a learner without epochs
             trials["seconds.train"] = trials["seconds.train"].fillna(trials["seconds.fit"])
         for name in ("dataset", "features", "splits", "k", *PARTS, *TUNING, "weights", "metric", "training.preset"):
             if name not in cells:
@@ -84,11 +84,11 @@ class Results:
         )
 
     def done(self, key: str | None) -> pd.DataFrame:
-        """The finished trials of one cell, by (fold, repeat); empty when there are none."""
+        """The finished trials of one cell, by (fold, repeat); empty if there are none."""
         return self._done.iloc[self._slices.get(key, slice(0))] if key is not None else self._done.iloc[:0]
 
     def values(self, key: str | None, metric: str = "") -> pd.Series[float]:
-        """The finished trials' score, a fraction, by (fold, repeat); without a name, by what the cell is judged by."""
+        """A score of the finished trials as a fraction, by (fold, repeat); by default, the cell's primary metric."""
         name = metric or self.metric_of(key)
         known = self._values.get((key, name))
         if known is None:
@@ -99,18 +99,18 @@ class Results:
         return known
 
     def metric_of(self, key: str | None) -> str:
-        """The metric that a cell is judged by."""
+        """The primary metric of a cell."""
         return str(self.cells.at[key, "metric"]) if key in self.cells.index else SCORES[0]
 
     def collapsed(self, key: str | None) -> float:
-        """The share of the finished trials that put all test graphs into one class; not a number where unknown."""
+        """The share of finished trials that assign all test graphs to one class; NaN if unknown."""
         told = self.done(key)["collapsed"].dropna()
         return float(told.astype(float).mean()) if len(told) else float("nan")
 
     def fallbacks(self, key: str | None) -> dict[str, float]:
-        """For each fallback that a method took, the share of the finished trials in which it did, by its name.
+        """For each fallback, the share of the finished trials in which the method used it, by name.
 
-        A trial notes only what it took, so one that made graphs and notes nothing took none.
+        A trial records only fallbacks that were used, so a trial with generated graphs and no records used none.
         """
         done = self.done(key)
         made = done[done["generated.count"].notna()] if "generated.count" in done else done.iloc[:0]
@@ -119,40 +119,40 @@ class Results:
         return {name: share for name, share in shares.items() if share > 0}
 
     def draws(self, key: str) -> int:
-        """How many label draws of a fold the cell has finished, at most."""
+        """The largest number of label draws per fold that the cell has finished."""
         done = self.done(key)
         return int(done.index.get_level_values("repeat").max()) + 1 if len(done) else 0
 
     def has_more_than(self, draws: int) -> bool:
-        """Whether any trial, done or planned, is of a later label draw."""
+        """Whether any trial, done or planned, belongs to a later label draw."""
         return any(repeat >= draws for wanted in self.planned.values() for _, repeat in wanted)
 
     def first_draws(self, draws: int) -> Results:
-        """The same with the first label draws of each fold alone."""
+        """The same with only the first label draws of each fold."""
         planned = {key: frozenset(t for t in wanted if t[1] < draws) for key, wanted in self.planned.items()}
         return replace(self, trials=self.trials[self.trials["repeat"] < draws], planned=planned)
 
     def planned_trials(self, key: str | None) -> int:
-        """How many trials the cell is meant to have: those planned, and those that were run beyond a plan."""
+        """How many trials the cell is supposed to have: those planned, and those that were run in addition."""
         return len(self.planned.get(key, frozenset())) if key is not None else 0
 
     def tidy(self) -> pd.DataFrame:
-        """One row per trial with the columns of its cell beside it."""
+        """One row per trial, with the columns of its cell."""
         return self.trials.merge(self.cells, left_on="cell", right_index=True, how="left", validate="many_to_one")
 
 
 def from_records(records: Iterable[Record]) -> Results:
-    """What these records say, as frames."""
+    """Frames of these records."""
     return Results.from_state(LedgerState.of(records))
 
 
 def from_lines(lines: Iterable[Any]) -> Results:
-    """The same for the lines of a ledger that were read as JSON and not looked at yet."""
+    """The same for lines of a ledger that were parsed as JSON but not validated."""
     return from_records(map(parse, lines))
 
 
 def refuse_undescribed(state: LedgerState) -> None:
-    """Trials of a cell that no line describes cannot be told apart."""
+    """Reject trials of cells that no line describes, because they cannot be told apart."""
     orphans = state.undescribed()
     if orphans:
         raise UserError(
@@ -161,7 +161,7 @@ def refuse_undescribed(state: LedgerState) -> None:
 
 
 def planned_trials(state: LedgerState) -> dict[str, set[tuple[int, int]]]:
-    """The trials of each cell that were planned, and those that were run beyond a plan."""
+    """The planned trials of each cell, and those that were run in addition."""
     planned = {
         key: {(t.fold, t.repeat) for t in wanted} for key, wanted in state.planned().items() if key in state.cells
     }
@@ -171,9 +171,9 @@ def planned_trials(state: LedgerState) -> dict[str, set[tuple[int, int]]]:
 
 
 def flat_cell(cell: Cell, fold: int | None = None) -> dict[str, Any]:
-    """A cell in one level; a plug-in is its label, with its name and settings in columns of their own.
+    """A cell as a flat dictionary; a plug-in is its label, with its name and settings as separate columns.
 
-    What was tuned fold by fold is that fold's; without a fold, columns in which the folds differ say so.
+    With a fold, tuned settings are those of the fold; without one, columns in which the folds differ say so.
     """
     if fold is None and cell.by_fold:
         rows = [flat_cell(cell, int(one)) for one in cell.by_fold]
@@ -195,7 +195,7 @@ def flat_cell(cell: Cell, fold: int | None = None) -> dict[str, Any]:
     flat |= {f"{part}.tuned_from": base.get(part) for part in ("backbone", "learner")}
     flat["tuned_how"] = cell.tuned_how or ("pooled" if cell.tuned else None)
     flat["tuned_on"] = TUNED_ON.get(str(flat["tuned_how"]))
-    flat["weights"] = f"{weights_name(flat['backbone'])} {flat['readout']}"  # the first weights depend on these
+    flat["weights"] = f"{weights_name(flat['backbone'])} {flat['readout']}"  # the initial weights depend on these
     facts = cell.to_json()
     for group in ("training", "versions"):
         flat |= {f"{group}.{name}": value for name, value in facts[group].items()}
@@ -203,7 +203,7 @@ def flat_cell(cell: Cell, fold: int | None = None) -> dict[str, Any]:
 
 
 def flat_trial(record: TrialRecord) -> dict[str, Any]:
-    """A trial in one level, without its curve."""
+    """A trial as a flat dictionary, without its curve."""
     flat: dict[str, Any] = {}
     for name, value in record.to_json().items():
         if name in NESTED:
@@ -214,7 +214,7 @@ def flat_trial(record: TrialRecord) -> dict[str, Any]:
 
 
 def _frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Rows with whatever columns they have; taken one by one, since a list of a million of them is large."""
+    """A frame of rows with different columns; built incrementally, because a list of a million rows is large."""
     columns: dict[str, list[Any]] = {}
     for count, row in enumerate(rows):
         for name, value in row.items():

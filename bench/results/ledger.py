@@ -1,7 +1,7 @@
-"""The ledger: an append-only JSON-lines file, written by one process, flushed to disk. It is the truth.
+"""The ledger: an append-only JSON Lines file, written by one process and flushed to disk. It is the source of truth.
 
-A trial is acknowledged when its line is on disk. A line without its newline was never acknowledged: it is left
-by a crash in the middle of a write, readers pass over it and the next writer cuts it off.
+A trial counts as recorded when its line is on disk. A line without a newline was left by a crash during writing and
+never counted: readers skip it, and the next writer removes it.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from bench.plan.cells import Cell, Trial
 from bench.registry import UserError
 from bench.results.records import CellRecord, Flaw, PlanRecord, ProvenanceRecord, Record, TrialRecord, parse
 
-_CURVE = re.compile(rb',"curve":\[[-+0-9eE.,\[\]]*\]')  # as we write it; no text has its quotes without a backslash
+_CURVE = re.compile(rb',"curve":\[[-+0-9eE.,\[\]]*\]')  # as we write it; in strings, quotes are escaped
 AT_ONCE = 500  # lines parsed in one call, which then share the names of their fields: a third less memory
 
 
 def read_records(path: Path) -> list[Record]:
-    """Every acknowledged record of a ledger file; none when there is no file yet."""
+    """All complete records of a ledger file; none if there is no file yet."""
     with _uncollected():
         return list(iterate_records(path))
 
 
 def iterate_records(path: Path, curves: bool = True) -> Iterator[Record]:
-    """The same one after the other; the curves of trials, half of a ledger's memory, may be left out."""
+    """The same, one after another; the curves of trials, half of a ledger's memory, can be left out."""
     try:
         with path.open("rb") as file:
             yield from _parse(file, path, curves)
@@ -49,20 +49,20 @@ def iterate_records(path: Path, curves: bool = True) -> Iterator[Record]:
 
 
 def read_state(path: Path, curves: bool = True) -> LedgerState:
-    """What a ledger file says; for those who show numbers, without the curves of trials."""
+    """The state of a ledger file, for display, without the curves of trials."""
     return LedgerState.of(iterate_records(path, curves))
 
 
 def _parse(file: BinaryIO, path: Path, curves: bool) -> Iterator[Record]:
     before = 0
-    acknowledged = takewhile(lambda line: line.endswith(b"\n"), file)  # a writer may add the rest of a line meanwhile
+    acknowledged = takewhile(lambda line: line.endswith(b"\n"), file)  # a writer may complete a line in the meantime
     while lines := list(islice(acknowledged, AT_ONCE)):
         text = b",".join(lines)
         try:
             found = json.loads(b"[" + (text if curves else _CURVE.sub(b"", text)) + b"]")
         except (ValueError, RecursionError):
             found = []
-        if len(found) != len(lines):  # one of them is no record: each by itself, to name it
+        if len(found) != len(lines):  # one of them is invalid: parse them individually to find it
             found = [_loaded(line, path, number) for number, line in enumerate(lines, before + 1)]
         for number, raw in enumerate(found, before + 1):
             if not curves and isinstance(raw, dict):
@@ -87,7 +87,7 @@ def _no_record(path: Path, number: int, reason: str) -> UserError:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Records have no cycles; looking for some among millions of them takes longer than reading them."""
+    """Records have no reference cycles; searching millions of them for cycles takes longer than reading them."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -99,13 +99,13 @@ def _uncollected() -> Iterator[None]:
 
 @lru_cache(maxsize=4096)
 def _trial(fold: int, repeat: int) -> Trial:
-    """One object for the same trial of every cell."""
+    """One shared object for the same trial of every cell."""
     return Trial(fold, repeat)
 
 
 @dataclass
 class LedgerState:
-    """What a ledger says, by key: the cells, the newest record of each trial, the plans."""
+    """The content of a ledger by key: the cells, the newest record of each trial, the plans."""
 
     cells: dict[str, Cell] = field(default_factory=dict)
     trials: dict[str, dict[Trial, TrialRecord]] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class LedgerState:
         return state
 
     def take(self, record: Record) -> None:
-        """Account for one more record; a finished trial is never replaced by a later failure."""
+        """Add a record; a later failure never replaces a finished trial."""
         if isinstance(record, TrialRecord):
             trials = self.trials.setdefault(record.cell, {})
             trial = _trial(record.fold, record.repeat)
@@ -135,7 +135,7 @@ class LedgerState:
             self.provenance[record.id] = record
 
     def only(self, keys: Collection[str]) -> LedgerState:
-        """What it knows of some cells."""
+        """The state of some cells."""
         plans = [replace(plan, cells=tuple(key for key in plan.cells if key in keys)) for plan in self.plans]
         return LedgerState(
             {key: cell for key, cell in self.cells.items() if key in keys},
@@ -145,7 +145,7 @@ class LedgerState:
         )
 
     def records(self) -> Iterator[Record]:
-        """Everything it knows as records, in the order in which a ledger has them."""
+        """Everything as records, in the order of a ledger."""
         yield from self.provenance.values()
         yield from (CellRecord(key, cell) for key, cell in self.cells.items())
         yield from self.plans
@@ -159,12 +159,12 @@ class LedgerState:
         return {trial: record for trial, record in self.trials.get(key, {}).items() if not record.done}
 
     def finished(self) -> Iterator[tuple[Cell, TrialRecord]]:
-        """Every finished trial with its cell."""
+        """All finished trials with their cells."""
         for key, cell in self.cells.items():
             yield from ((cell, record) for record in self.trials.get(key, {}).values() if record.done)
 
     def failures(self, cells: Iterable[Cell], trials: Iterable[Trial]) -> list[tuple[Cell, TrialRecord]]:
-        """Of these trials of these cells, the ones that were tried and have no result."""
+        """Of these trials of these cells, those that were tried and have no result."""
         wanted = set(trials)
         return [
             (cell, record)
@@ -174,20 +174,22 @@ class LedgerState:
         ]
 
     def find(self, prefix: str) -> str:
-        """The one key that starts so."""
+        """The one key that starts with this prefix."""
         found = [key for key in self.cells if key.startswith(prefix)]
         if not found:
             raise UserError(f"no cell of the ledger has a key that starts with '{prefix}'; `bench status` lists them")
         if len(found) > 1:
-            raise UserError(f"'{prefix}' fits {len(found)} cells: {', '.join(sorted(found)[:5])}; give more of the key")
+            raise UserError(
+                f"'{prefix}' matches {len(found)} cells: {', '.join(sorted(found)[:5])}; give more of the key"
+            )
         return found[0]
 
     def undescribed(self) -> list[str]:
-        """Keys of trials whose cell no line describes: a ledger that somebody has cut or joined by hand."""
+        """Keys of trials whose cell no line describes, as in a ledger that was cut or merged by hand."""
         return sorted(set(self.trials) - set(self.cells))
 
     def planned(self) -> dict[str, set[Trial]]:
-        """The trials that any plan asked of each cell."""
+        """The trials of each cell that any plan contained."""
         wanted: dict[str, set[Trial]] = {}
         for plan in self.plans:
             trials = {_trial(fold, repeat) for fold in plan.folds for repeat in plan.repeats}
@@ -197,15 +199,15 @@ class LedgerState:
 
 
 class Ledger:
-    """The ledger opened for writing: one process at a time, each record on disk before `append` returns."""
+    """The ledger, opened for writing: by one process at a time; each record is on disk before `append` returns."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.state = LedgerState()
-        self.cut = 0  # bytes of an unfinished line that a crash had left
+        self.cut = 0  # bytes of an incomplete line left by a crash
         self._lock = FileLock(path.with_suffix(".lock"), timeout=0)
         self._file = -1
-        self._whole: int | None = None  # where the last acknowledged line ends, while another is being written
+        self._whole: int | None = None  # the end of the last complete line, while another one is being written
 
     def __enter__(self) -> Ledger:
         try:
@@ -244,11 +246,11 @@ class Ledger:
             ) from error
 
     def append(self, record: Record) -> None:
-        """Put one record on disk; a write that fails leaves the file as it was."""
+        """Write one record to disk; if that fails, the file is left as it was."""
         self.append_all([record])
 
     def append_all(self, records: Sequence[Record]) -> None:
-        """Put some records on disk at once; one that a reader would refuse is refused here."""
+        """Write some records to disk at once; a record that a reader would reject is rejected here."""
         lines = [_line(record) for record in records]
         written = [parse(json.loads(line)) for line in lines]  # what a reader will make of them
         try:
@@ -260,17 +262,17 @@ class Ledger:
             os.fsync(self._file)
             self._whole = None
         except OSError as error:
-            with suppress(OSError):  # a disk that takes nothing may refuse this too; then the next writer does it
+            with suppress(OSError):  # a full disk may reject this too; then the next writer does it
                 self._cut_back()
             raise UserError(
                 f"cannot write to {self.path}: {error.strerror}; "
-                "every trial before this one is kept, make room and run the same command again"
+                "all trials before this one are kept; free some space and run the same command again"
             ) from error
         for record in written:
             self.state.take(record)
 
     def _cut_back(self) -> None:
-        """Take away what a write that failed has left, so that nothing is ever written behind half a line."""
+        """Remove what a failed write has left, so that nothing is ever written after half a line."""
         if self._whole is not None:
             os.ftruncate(self._file, self._whole)
             self._whole = None
@@ -290,8 +292,8 @@ def _line(record: Record) -> bytes:
 
 
 def _keep_name(folder: Path) -> None:
-    """Put the name of a new file on disk: its content alone would not be found after a loss of power."""
-    with suppress(OSError):  # not every system or file system can do this, and none of them needs it then
+    """Sync the folder of a new file: after a power failure, a file without its directory entry would be lost."""
+    with suppress(OSError):  # not every system or file system supports this, and those that do not, do not need it
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -300,7 +302,7 @@ def _keep_name(folder: Path) -> None:
 
 
 def _last_newline(file: int, size: int) -> int:
-    """Where the last whole line ends."""
+    """The end of the last complete line."""
     end = size
     while end > 0:
         start = max(0, end - 65536)

@@ -1,4 +1,4 @@
-"""Join the ledgers of separate machines. Two results for one trial must be the same, whoever measured them."""
+"""Merge the ledgers of separate machines. Two results for the same trial must be equal, whoever produced them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Merged:
 
 
 def merge_ledgers(sources: Sequence[Path], into: Workspace) -> Merged:
-    """Add to one workspace what it lacks of the others; all or nothing, and nothing the second time."""
+    """Add to a workspace what it lacks of the others; all or nothing. Repeating a merge changes nothing."""
     states = {path: LedgerState.of(records_at(path)) for path in sources}
     into.prepare()
     with Ledger(into.ledger) as ledger:
@@ -38,7 +38,7 @@ def merge_ledgers(sources: Sequence[Path], into: Workspace) -> Merged:
 
 
 def joined(sources: Sequence[Path]) -> LedgerState:
-    """What several sources say together, in memory; two different results for one trial are refused."""
+    """The combined content of several sources, in memory; two different results for one trial are an error."""
     states = {path: LedgerState.of(records_at(path)) for path in sources}
     if len(states) == 1:
         return next(iter(states.values()))
@@ -51,7 +51,7 @@ def joined(sources: Sequence[Path]) -> LedgerState:
 
 
 def _missing(state: LedgerState, target: LedgerState) -> list[Record]:
-    """What the target lacks: a result counts more than a failure, and one failure is as good as another."""
+    """What the target lacks: a result takes precedence over a failure, and failures are interchangeable."""
     new: list[Record] = [record for key, record in state.provenance.items() if key not in target.provenance]
     new += [CellRecord(key, cell) for key, cell in state.cells.items() if key not in target.cells]
     new += [record for record in state.plans if record not in target.plans]
@@ -64,7 +64,7 @@ def _missing(state: LedgerState, target: LedgerState) -> list[Record]:
 
 
 def refuse_contradictions(states: dict[Path, LedgerState]) -> None:
-    """One error that names the first trial with two results, and how many there are."""
+    """One error with the first trial that has two results, and how many there are."""
     results: dict[tuple[str, Trial], tuple[Path, TrialRecord]] = {}
     found: list[str] = []
     for path, state in states.items():
@@ -83,10 +83,10 @@ def refuse_contradictions(states: dict[Path, LedgerState]) -> None:
     if found:
         more = f" and {len(found) - 1} more contradictions" if len(found) > 1 else ""
         raise UserError(
-            f"cannot merge: {found[0]}{more}; nothing was written. Find out which is right, and leave one out"
+            f"cannot merge: {found[0]}{more}; nothing was written. Find out which is right, and leave out the other"
         )
 
 
 def _unlike(one: TrialRecord, other: TrialRecord) -> str | None:
-    """The first part of two results that is not the same, times and origin aside."""
+    """The first value in which two results differ, apart from times and provenance."""
     return next((name for name in RESULT if getattr(one, name) != getattr(other, name)), None)

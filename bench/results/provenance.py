@@ -1,4 +1,4 @@
-"""Where a number comes from: versions, commit and machine, recorded once per run."""
+"""The origin of a number: versions, commit and machine, recorded once per run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACKAGES = ("augbench", "torch", "torch-geometric", "numpy", "scipy", "scikit-le
 
 
 def provenance() -> ProvenanceRecord:
-    """A ledger record of the code, its packages and the machine's kind; its id is a hash of them."""
+    """A ledger record of the code, its packages and the type of machine; its id is a hash of them."""
     commit, dirty = git_state(Path(__file__).resolve().parents[2])
     facts: dict[str, Any] = {
         **{name: package_version(name) for name in PACKAGES},
@@ -31,7 +31,7 @@ def provenance() -> ProvenanceRecord:
 
 
 def git_state(folder: Path) -> tuple[str | None, bool | None]:
-    """Commit and whether files differ from it; nothing when the code is not in a checkout of its own."""
+    """The commit, and whether files differ from it; empty if the code is not in its own checkout."""
     if not (folder / ".git").exists():
         return None, None
     try:
@@ -47,11 +47,11 @@ def _git(folder: Path, *words: str) -> str:
 
 
 def cpu_name() -> str:
-    """The processor's model as the system names it."""
+    """The processor's model as reported by the system."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     except OSError:
-        pass  # not Linux: the general name below
+        pass  # not Linux: use the general name below
     return platform.processor() or platform.machine()

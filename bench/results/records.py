@@ -1,7 +1,7 @@
-"""What a line of a ledger says, as typed records with one validator.
+"""The records of a ledger, typed, with one validator.
 
-A ledger or a published file may come from anywhere, so nothing is believed before `parse` has looked at it. Standard
-library only: the command line reads ledgers without waiting for torch or pandas.
+A ledger or published file may come from anywhere, so every record goes through `parse`. Only the standard library is
+used: the command line reads ledgers without importing torch or pandas.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from bench.plan.cells import PARTS, TUNED_ON, Cell, Trial
 from bench.protocol.training import Training
 from bench.registry import Setting, UserError, signature_settings
 
-if TYPE_CHECKING:  # it reads datasets; records are read without
+if TYPE_CHECKING:  # it reads datasets, but records can be read without them
     from bench.plan.planner import Plan
 
 Fits = Callable[[Any], bool]
 Status = Literal["done", "failed", "diverged"]
 STATUSES: tuple[Status, ...] = ("done", "failed", "diverged")
 SCORES = ("accuracy", "balanced_accuracy", "macro_f1")  # fractions of one
-CIRCUMSTANCES = ("seconds", "finished", "provenance")  # of a measurement; everything else is its result
-_MOST = 2**31  # of anything that is counted
+CIRCUMSTANCES = ("seconds", "finished", "provenance")  # circumstances of a measurement; everything else is its result
+_MOST = 2**31  # for anything that is counted
 _MOST_TRIALS = 100_000  # of one plan and cell; a short line could ask for billions
 
 
@@ -36,7 +36,7 @@ class Flaw(ValueError):
 
 @dataclass(slots=True)
 class TrialRecord:
-    """One trial that was tried: its scores, or why there are none."""
+    """One trial that was tried: its scores, or why it has none."""
 
     cell: str
     fold: int
@@ -47,23 +47,23 @@ class TrialRecord:
     balanced_accuracy: float | None = None
     macro_f1: float | None = None
     loss: float | None = None
-    labels: int | None = None  # labeled graphs that it was trained on
-    engine: str | None = None  # the engine that ran, and on what kind of device: "fast/cpu"
-    handed_over: str | None = None  # why the engine that was asked for did not run it
-    predicted: dict[str, float] = field(default_factory=dict)  # share of the test graphs put in each class
+    labels: int | None = None  # number of labeled graphs that it was trained on
+    engine: str | None = None  # engine and kind of device that ran it: "fast/cpu"
+    handed_over: str | None = None  # why the requested engine did not run it
+    predicted: dict[str, float] = field(default_factory=dict)  # share of the test graphs assigned to each class
     seconds: dict[str, float] = field(default_factory=dict)
     generated: dict[str, float] = field(default_factory=dict)
-    curve: list[list[float]] = field(default_factory=list)  # pairs of an epoch and its training loss
+    curve: list[list[float]] = field(default_factory=list)  # pairs of epoch and training loss
     finished: str | None = None
     provenance: str | None = None
-    scores: dict[str, float] = field(default_factory=dict)  # further metrics that the cell asks for, by name
+    scores: dict[str, float] = field(default_factory=dict)  # additional metrics requested by the cell, by name
 
     @property
     def trial(self) -> Trial:
         return Trial(self.fold, self.repeat)
 
     def score(self, metric: str | None) -> float | None:
-        """What a metric says of it; without a name, accuracy."""
+        """The value of a metric; by default, accuracy."""
         name = metric or SCORES[0]
         return getattr(self, name) if name in SCORES else self.scores.get(name)
 
@@ -72,7 +72,7 @@ class TrialRecord:
         return self.status == "done"
 
     def to_json(self) -> dict[str, Any]:
-        """The ledger's line; what says nothing is left out."""
+        """The ledger's line, without empty fields."""
         facts: dict[str, Any] = {"type": "trial"}
         for name in _TRIAL_FIELDS:
             value = getattr(self, name)
@@ -83,7 +83,7 @@ class TrialRecord:
 
 @dataclass(frozen=True)
 class PlanRecord:
-    """What a run set out to do."""
+    """The plan of a run."""
 
     grid: str
     cells: tuple[str, ...]
@@ -94,7 +94,7 @@ class PlanRecord:
 
     @classmethod
     def of(cls, plan: Plan) -> PlanRecord:
-        """What a plan sets out to do, without the time."""
+        """The record of a plan, without the time."""
         skipped = tuple({"cell": one.coordinate.to_json(), "reason": one.reason} for one in plan.skipped)
         keys = tuple(cell.key for cell in plan.cells)
         return cls(plan.grid.name, keys, tuple(range(plan.grid.folds)), tuple(range(plan.grid.repeats)), skipped)
@@ -111,7 +111,7 @@ class PlanRecord:
 
 @dataclass(frozen=True)
 class ProvenanceRecord:
-    """The code, its packages and the kind of machine behind some trials."""
+    """The code, its packages and the type of machine behind some trials."""
 
     id: str
     facts: Mapping[str, Any]
@@ -122,7 +122,7 @@ class ProvenanceRecord:
 
 @dataclass(frozen=True)
 class CellRecord:
-    """A cell under its key."""
+    """A cell and its key."""
 
     key: str
     cell: Cell
@@ -135,12 +135,12 @@ Record = CellRecord | TrialRecord | PlanRecord | ProvenanceRecord
 _TRIAL_FIELDS = tuple(one.name for one in fields(TrialRecord))
 _NEEDED = frozenset({"cell", "fold", "repeat", "status"})
 _GROUPS = frozenset({"predicted", "scores", "seconds", "generated"})
-_SHARED = frozenset({"cell", "status", "provenance", "engine"})  # words that a million trials have in common
+_SHARED = frozenset({"cell", "status", "provenance", "engine"})  # words that occur in all trials
 RESULT = tuple(name for name in _TRIAL_FIELDS if name not in CIRCUMSTANCES)
 
 
 def parse(raw: Any) -> Record:
-    """The record that a line of JSON speaks of; raises `Flaw` with what is wrong with it."""
+    """The record of a line of JSON; raises `Flaw` if it is invalid."""
     if not isinstance(raw, dict):
         raise Flaw("no JSON object")
     kind = raw.get("type")
@@ -151,7 +151,7 @@ def parse(raw: Any) -> Record:
 
 
 def _trial(raw: Mapping[str, Any]) -> TrialRecord:
-    """Each field is looked at once: a ledger may have a million trials."""
+    """Checks each field only once: a ledger may have a million trials."""
     values: list[Any] = []
     for name, fits in _TRIAL_FITS:
         value = raw.get(name)
@@ -212,7 +212,7 @@ def _cell(raw: Mapping[str, Any]) -> CellRecord:
 
 
 def _demand_training(values: Mapping[str, Any]) -> None:
-    """Every setting of training, each with a value that could be asked for; another version may have had others."""
+    """Check that all training settings have valid values; other versions may have had other settings."""
     offered = _offered()
     for name in values.keys() | offered.keys():
         if name not in offered:
@@ -227,7 +227,7 @@ def _offered() -> dict[str, Setting]:
 
 
 def _admits(setting: Setting, value: Any) -> bool:
-    """Whether it is the value itself, not a word that a user could write for it."""
+    """Whether it is a value itself, not text that a user could write for it."""
     if type(value) is not setting.type and not (setting.type is float and type(value) is int):
         return False
     try:
@@ -315,19 +315,19 @@ def _are_shares(value: Any) -> bool:
 
 
 def _is_curve(value: Any) -> bool:
-    """Pairs of an epoch and a loss; without a loop of ours, because every trial has one."""
+    """Pairs of epoch and loss; checked without a Python loop, because every trial has one."""
     if not value:
         return type(value) is list
     try:
         epochs, losses = zip(*value, strict=True)
-        whole = sum(epochs)  # sums are of numbers alone, whole if all are, and finite if all are
+        whole = sum(epochs)  # the sums exist only for numbers, are integers if all are, and finite if all are
         return type(whole) is int and min(epochs) >= 0 and whole < 2**63 and math.isfinite(sum(losses))
     except (TypeError, ValueError, OverflowError):
         return False
 
 
 def _is_json(value: Any) -> bool:
-    """Anything that JSON can hold."""
+    """Any JSON value."""
     if type(value) is dict:
         return all(map(_is_text, value)) and all(map(_is_json, value.values()))
     if type(value) is list:
@@ -336,7 +336,7 @@ def _is_json(value: Any) -> bool:
 
 
 def _is_flat(value: Any) -> bool:
-    """Settings and versions: names with plain values."""
+    """Settings and versions: names with simple values."""
     return type(value) is dict and all(
         item is None or type(item) in (bool, str) or _is_number(item) for item in value.values()
     )
@@ -349,7 +349,7 @@ def _is_choice(value: Any) -> bool:
 
 
 def _is_by_fold(value: Any) -> bool:
-    """By the number of a fold: the plug-ins it changes, and the settings of training."""
+    """By fold: the changed plug-ins, and the training settings."""
     return type(value) is dict and all(
         fold.isdecimal()
         and type(changes) is dict

@@ -1,8 +1,8 @@
-"""Carry results over to the keys of this version, where nothing that decides their digits has changed.
+"""Carries results over to the keys of this version if nothing that affects their digits has changed.
 
-A release that adds a setting or writes down more of a number's identity gives every cell another key. The numbers stay
-good if all that was recorded of them is still so: the same settings, versions and data. That is checked for each cell;
-what does not pass is left out with its reason. `bench verify` then shows that the digits come out again.
+A release that adds a setting, or records more about the identity of a number, changes all keys. The numbers remain
+valid if everything recorded about them still holds: the same settings, versions and data. This is checked cell by cell;
+cells that fail are left out, with the reason. `bench verify` then shows that the digits are reproduced.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bench.results.records import CellRecord, Flaw, PlanRecord, Record, parse
 from tables.specs import Coordinate
 
 Planners = Callable[[str, str], Planner]  # by engine and device
-# Before a training named its head, all heads were linear, and such a training went by the paper's name at first.
+# Before the setting `head` existed, all heads were linear, and such a training was at first named after the paper.
 _FORMER_PRESETS = {"paper": "standard"}
 
 
@@ -33,13 +33,13 @@ class Rekeyed:
     """What was carried over, and what was not."""
 
     records: list[Record] = field(default_factory=list)
-    keys: dict[str, str] = field(default_factory=dict)  # from the former key of each cell to its key now
-    refused: dict[str, list[str]] = field(default_factory=dict)  # cells that stay behind, by reason
+    keys: dict[str, str] = field(default_factory=dict)  # from the former key of each cell to its current key
+    refused: dict[str, list[str]] = field(default_factory=dict)  # cells that were not carried over, by reason
     trials: int = 0
 
 
 def rekey(lines: Iterable[Mapping[str, Any]], root: Path) -> Rekeyed:
-    """The records of a ledger or an archive under today's keys; `lines` are as they stand in the file."""
+    """The records of a ledger or archive under current keys; `lines` are its raw lines."""
     found, rest = Rekeyed(), []
     planner = lru_cache(maxsize=None)(lambda engine, device: Planner(root, engine, device))
     for raw in lines:
@@ -67,7 +67,7 @@ def _take_cell(raw: Mapping[str, Any], planner: Planners, found: Rekeyed) -> Non
 
 
 def _moved(raw: Mapping[str, Any], keys: Mapping[str, str]) -> Record | None:
-    """A trial or a plan with the new keys of its cells; None for what speaks of cells that stayed behind."""
+    """A trial or plan with the new keys of its cells; None if its cells were not carried over."""
     try:
         if raw.get("type") == "trial":
             return parse({**raw, "cell": keys[raw["cell"]]}) if raw["cell"] in keys else None
@@ -80,7 +80,7 @@ def _moved(raw: Mapping[str, Any], keys: Mapping[str, str]) -> Record | None:
 
 
 def _today(raw: Mapping[str, Any], planner: Planner) -> Cell:
-    """The cell that the same words give here, if all that was recorded of it is still so."""
+    """The current cell of the same specification, if everything recorded about it still holds."""
     first_format = "learner" not in raw
     versions, former = raw["versions"], dict(raw["training"])
     if "head" not in former:
@@ -90,7 +90,7 @@ def _today(raw: Mapping[str, Any], planner: Planner) -> Cell:
         {name: value for name, value in former.items() if name != "preset"}
     )
     if first_format and raw.get("backbone") and weights_name(raw["backbone"]["label"]) != raw["backbone"]["label"]:
-        raise UserError(f"{raw['backbone']['label']} started from other weights at the time")
+        raise UserError(f"{raw['backbone']['label']} started from different weights in that version")
     labels: dict[str, Any] = {
         part: raw[part]["label"] if raw.get(part) else "" for part in ("augmenter", "backbone", "readout")
     }
@@ -105,14 +105,14 @@ def _today(raw: Mapping[str, Any], planner: Planner) -> Cell:
     if first_format:
         data = load_dataset(cell.dataset, planner.data_root)
         if versions["dataset"] != legacy_fingerprint(data):
-            raise UserError(f"{cell.dataset} in {planner.data_root} is not the data that was measured")
+            raise UserError(f"{cell.dataset} in {planner.data_root} is not the data that was used")
         then = {**then, "versions": {k: v for k, v in versions.items() if k != "dataset"}}
     _refuse_changes(then, now)
     return cell
 
 
 def _refuse_changes(then: Mapping[str, Any], now: Mapping[str, Any], where: str = "") -> None:
-    """Whatever was recorded must be as it was; what is only known now (a setting that was added) may be there too."""
+    """Recorded values must be unchanged; values that were not recorded (an added setting) are allowed."""
     for name, value in then.items():
         if where == "" and name in ("type", "key"):
             continue

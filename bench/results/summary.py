@@ -1,4 +1,4 @@
-"""What a cell's trials say in sum; plain arithmetic, used by the mirror, the status and the end of a run."""
+"""Summaries of a cell's trials, used by the mirror, the status and the end of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 from bench.results.ledger import LedgerState
 from bench.results.records import SCORES, TrialRecord
 
-DECIMALS = 4  # of figures for a table in a browser; the trials have all of them
+DECIMALS = 4  # of figures for a table in a browser; the trials have all digits
 
 
 def ordered_trials(state: LedgerState, key: str) -> list[TrialRecord]:
@@ -19,21 +19,21 @@ def ordered_trials(state: LedgerState, key: str) -> list[TrialRecord]:
 
 
 def accuracies_of(trials: Sequence[TrialRecord], metric: str | None = None) -> list[float]:
-    """The accuracies of those that are done, or what another metric says of them."""
+    """The accuracies of the finished trials, or the values of another metric."""
     found = (trial.score(metric) for trial in trials if trial.done)
     return [value for value in found if value is not None]
 
 
 def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and sample standard deviation; the latter is not a number for a single value."""
+    """Mean and sample standard deviation; the latter is NaN for a single value."""
     return (fmean(values) if values else math.nan, stdev(values) if len(values) > 1 else math.nan)
 
 
 def has_collapsed(trial: TrialRecord) -> bool | None:
-    """Whether all test graphs were put into one class; None where the record does not tell.
+    """Whether all test graphs were assigned to one class; None if the record does not show it.
 
-    A record without the predicted classes tells by its scores: one class for all gives a balanced accuracy of one
-    over the number of classes, and a macro F1 that follows from the accuracy.
+    Without the predicted classes, the scores are used: a collapsed model has a balanced accuracy of one over the number
+    of classes, and a macro F1 that follows from the accuracy.
     """
     if trial.predicted:
         return max(trial.predicted.values()) == 1
@@ -47,13 +47,13 @@ def has_collapsed(trial: TrialRecord) -> bool | None:
 
 
 def collapsed_share(trials: Sequence[TrialRecord]) -> float:
-    """The share of finished trials that put all test graphs into one class; not a number where none tells."""
+    """The share of finished trials that assign all test graphs to one class; NaN if no record shows it."""
     told = [found for found in map(has_collapsed, (trial for trial in trials if trial.done)) if found is not None]
     return fmean(told) if told else math.nan
 
 
 def cell_metrics(trials: Sequence[TrialRecord]) -> dict[str, float]:
-    """Named figures of one cell over its finished trials, in MLflow's flat form; scores in percent, as everywhere."""
+    """The metrics of a cell over its finished trials, in MLflow's flat form; scores are in percent."""
     done = [trial for trial in trials if trial.done]
     counts: dict[str, float] = {"trials_done": len(done), "trials_failed": len(trials) - len(done)}
     if not done:
@@ -73,7 +73,7 @@ def cell_metrics(trials: Sequence[TrialRecord]) -> dict[str, float]:
         metrics[f"seconds_{part}"] = fmean(trial.seconds.get(part, 0.0) for trial in done)
     for part in sorted({part for trial in done for part in trial.generated}):
         metrics[f"generated_{part}"] = fmean(trial.generated.get(part, 0.0) for trial in done)
-    # MLflow compares by the first one, and shows every digit that there is.
+    # MLflow compares by the first one and shows all of its digits
     return {name: round(value, DECIMALS) for name, value in metrics.items()} | counts
 
 

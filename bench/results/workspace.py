@@ -1,4 +1,4 @@
-"""A workspace: the folder that holds one project's ledger, MLflow store and rendered tables."""
+"""A workspace: the folder with a project's ledger, MLflow store and rendered tables."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ ARCHIVE = "trials.parquet"  # of a shared folder
 
 
 def sqlite_url(path: Path) -> str:
-    """The address of an SQLite file as SQLAlchemy reads it: it takes what follows a `?` for options and decodes `%`.
+    """The URL of an SQLite file as SQLAlchemy parses it: text after a `?` is options, and `%` is decoded.
 
-    Nothing else is encoded, because MLflow also takes the address for a path as it stands.
+    Nothing else is encoded, because MLflow also uses the URL as a literal path.
     """
     return f"sqlite:///{path.resolve().as_posix().replace('%', '%25').replace('?', '%3F')}"
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """Where things lie in a workspace."""
+    """The paths in a workspace."""
 
     root: Path
 
@@ -36,7 +36,7 @@ class Workspace:
 
     @property
     def tracking_uri(self) -> str:
-        """MLflow's embedded store, used when no server is named."""
+        """MLflow's embedded store, used if no server is given."""
         return sqlite_url(self.root / "mlflow.db")
 
     @property
@@ -48,34 +48,34 @@ class Workspace:
         return self.root / "tables"
 
     def prepare(self) -> None:
-        """Make the folder, or say why it cannot be written."""
+        """Create the folder, or report why it cannot be written to."""
         try:
             self.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(
-                f"cannot make the workspace {self.root}: {error.strerror}; choose another --workspace"
+                f"cannot create the workspace {self.root}: {error.strerror}; choose another --workspace"
             ) from error
         if not os.access(self.root, os.W_OK | os.X_OK):
             raise UserError(f"the workspace {self.root} is not writable; choose another --workspace")
 
     @property
     def shared(self) -> Path:
-        """The trials of a folder that somebody has shared, which has no ledger."""
+        """The trials of a shared folder, which has no ledger."""
         return self.root / ARCHIVE
 
     def source(self) -> Path:
-        """Where its trials are to be read from: its ledger, or the archive of a shared folder."""
+        """The file to read trials from: its ledger, or the archive of a shared folder."""
         return self.shared if self.shared.is_file() and not self.ledger.is_file() else self.existing().ledger
 
     def existing(self) -> Workspace:
         """This workspace, if a run has written to it."""
         if not self.ledger.is_file():
-            raise UserError(f"there is no ledger in {self.root}; run `bench run` first, or name its --workspace")
+            raise UserError(f"there is no ledger in {self.root}; run `bench run` first, or name another --workspace")
         return self
 
 
 def lines_at(path: Path) -> Iterable[Any]:
-    """The lines of a workspace, a ledger file or an archive as JSON, before anything is believed."""
+    """The raw lines of a workspace, ledger file or archive as JSON, not validated."""
     ledger = Workspace(path).source() if path.is_dir() else path
     if ledger.suffix == ".parquet":
         from bench.results.archive import raw_records
@@ -87,7 +87,7 @@ def lines_at(path: Path) -> Iterable[Any]:
         with ledger.open("rb") as file:
             for line in file:
                 number += 1
-                if line.endswith(b"\n"):  # else a crash left it: it was never acknowledged
+                if line.endswith(b"\n"):  # otherwise left by a crash, and never counted
                     yield json.loads(line)
     except OSError as error:
         raise UserError(f"cannot read {ledger}: {error.strerror}; check the path") from error
@@ -96,12 +96,12 @@ def lines_at(path: Path) -> Iterable[Any]:
 
 
 def source_file(path: Path) -> Path:
-    """The ledger or archive itself: a workspace or a shared folder is named by its folder."""
+    """The ledger or archive itself, for a workspace or shared folder given by its path."""
     return Workspace(path).source() if path.is_dir() or not (path.is_file() or path.suffix) else path
 
 
 def records_at(path: Path, curves: bool = True) -> Iterable[Record]:
-    """The records of a workspace, of a ledger file, or of a published archive (parquet), the curves if need be."""
+    """The records of a workspace, ledger file or published Parquet archive, optionally with curves."""
     path = source_file(path)
     if not path.is_file():
         raise UserError(f"there is no workspace, ledger or archive {path}; check the path")

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 CELL_TAG = "augbench.cell"
 DIGEST_TAG = "augbench.digest"
-FORM = 2  # raised when a run of MLflow shows a cell in another way, so that those of before are written anew
-# Beside these, a trial's seconds and its figures of generated graphs are columns of its CSV.
+FORM = 2  # raised when runs show cells in a different way, so that earlier ones are rewritten
+# In addition to these, a trial's seconds and statistics of generated graphs are columns of its CSV.
 TRIAL_COLUMNS = ("fold", "repeat", "status", *SCORES, "loss", "labels", "engine", "finished")
 
 
@@ -44,7 +44,7 @@ class Mirror:
     def __init__(self, uri: str, artifacts: Path) -> None:
         self.uri, self.artifacts = uri, artifacts
         self._experiments: dict[str, str] = {}
-        # By experiment and cell: the id of each run, and its digest if it is complete. Asked for once, then kept up.
+        # By experiment and cell: the id of each run, and its digest if complete. Queried once, then kept up to date.
         self._runs: dict[str, dict[str, list[tuple[str, str | None]]]] = {}
         self._glance: dict[str, dict[str, list[str]]] = {}
         with self._told_at_once():
@@ -53,7 +53,7 @@ class Mirror:
 
     @cached_property
     def client(self) -> MlflowClient:
-        """MLflow itself, which takes seconds to import: opened when something is to be written."""
+        """The MLflow client, which takes seconds to import; created when something has to be written."""
         with self._told_at_once():
             return open_store(self.uri)
 
@@ -69,13 +69,13 @@ class Mirror:
             raise UserError(f"the tracking store {self.uri} cannot be used: {first_line(error)}; {remedy}") from error
 
     def has(self, grid: str, cell: Cell, state: LedgerState) -> bool:
-        """Whether the store shows the cell as it stands, found without MLflow; False where that cannot be told."""
+        """Whether the store shows the current state of a cell, determined without MLflow; False if unknown."""
         if grid not in self._glance:
             self._glance[grid] = complete_runs(self.uri, grid, CELL_TAG, DIGEST_TAG)
         return self._glance[grid].get(cell.key) == [digest(cell, ordered_trials(state, cell.key))]
 
     def experiment(self, grid: str) -> str:
-        """The id of a grid's experiment, made when it is not there."""
+        """The id of a grid's experiment, created if it does not exist."""
         if grid not in self._experiments:
             found = self.client.get_experiment_by_name(grid)
             if found is None:
@@ -84,16 +84,16 @@ class Mirror:
                 made = self.client.create_experiment(grid, artifact_location=place, tags=experiment_tags())
                 self._experiments[grid] = made
             else:
-                if found.lifecycle_stage == "deleted":  # MLflow keeps the name of what was deleted in its UI
+                if found.lifecycle_stage == "deleted":  # MLflow reserves the names of experiments deleted in its UI
                     self.client.restore_experiment(found.experiment_id)
-                for name, value in experiment_tags().items():  # of an experiment that an earlier version has made
+                for name, value in experiment_tags().items():  # for experiments created by an earlier version
                     if found.tags.get(name) != value:
                         self.client.set_experiment_tag(found.experiment_id, name, value)
                 self._experiments[grid] = found.experiment_id
         return self._experiments[grid]
 
     def write_cell(self, grid: str, cell: Cell, state: LedgerState) -> bool:
-        """Mirror one cell as it stands; False when the store has just this already."""
+        """Mirror the current state of one cell; returns False if the store already has it."""
         shown = _Shown.of(cell, ordered_trials(state, cell.key), state)
         with told_by_the_store():
             experiment = self.experiment(grid)
@@ -114,7 +114,7 @@ class Mirror:
         return True
 
     def _log_dataset(self, run_id: str, cell: Cell) -> None:
-        """What the cell was measured on, as MLflow's own column for datasets shows it."""
+        """Log the dataset of a cell, for MLflow's own dataset column."""
         from mlflow.entities import Dataset, DatasetInput, InputTag
 
         source = json.dumps({"dataset": cell.dataset, "splits": cell.splits, "features": cell.features})
@@ -122,7 +122,7 @@ class Mirror:
         self.client.log_inputs(run_id, [DatasetInput(known, [InputTag("mlflow.data.context", f"k={cell.k}")])])
 
     def _known_runs(self, experiment: str) -> dict[str, list[tuple[str, str | None]]]:
-        """The runs of an experiment by the cell they mirror."""
+        """The runs of an experiment, by the cell they mirror."""
         if experiment not in self._runs:
             by_cell: dict[str, list[tuple[str, str | None]]] = {}
             token: str | None = None
@@ -141,7 +141,7 @@ class Mirror:
         now = int(time.time() * 1000)
         metrics = [Metric(name, value, now, step) for name, value, step in shown.metrics]
         params = [Param(name, str(value)) for name, value in shown.params.items()]
-        self.client.log_batch(run_id, metrics=metrics[:900], params=params)  # MLflow takes 1000 things at once
+        self.client.log_batch(run_id, metrics=metrics[:900], params=params)  # MLflow accepts at most 1000 items at once
         for start in range(900, len(metrics), 900):
             self.client.log_batch(run_id, metrics=metrics[start : start + 900])
         with scratch_folder("augbench") as folder:
@@ -152,7 +152,7 @@ class Mirror:
 
 @dataclass(frozen=True)
 class _Shown:
-    """All that a run of MLflow says of a cell, worked out before the store is touched."""
+    """Everything that a run shows about a cell, computed before the store is accessed."""
 
     digest: str
     start: int
@@ -183,7 +183,7 @@ class _Shown:
 
 
 def _complete_digest(run: Any) -> str | None:
-    """Which state of its cell a run of MLflow shows; nothing when it was not written to its end."""
+    """The state of its cell that a run shows; empty if the run was not written completely."""
     return run.data.tags.get(DIGEST_TAG) if run.info.status == "FINISHED" else None
 
 
@@ -216,7 +216,7 @@ def _params(cell: Cell) -> Mapping[str, Any]:
 
 
 def digest(cell: Cell, trials: list[TrialRecord]) -> str:
-    """What a run of MLflow shows of a cell, in short: another state of the ledger or another form is another run."""
+    """A short hash of what a run shows of a cell; it changes with the state of the ledger and the form of runs."""
     return hashlib.sha256(
         json.dumps([FORM, cell.key, [trial.to_json() for trial in trials]], sort_keys=True).encode()
     ).hexdigest()[:16]
@@ -238,7 +238,7 @@ def _csv(trials: list[TrialRecord]) -> str:
 
 
 def _origin_tags(trials: list[TrialRecord], state: LedgerState) -> dict[str, str]:
-    """Version, commit and dirty state of the code behind the trials; several when other code resumed a cell."""
+    """Version, commit and dirty state of the code behind the trials; several if a cell was resumed with other code."""
     sources = dict.fromkeys(trial.provenance for trial in trials)
     known = [state.provenance[source].facts for source in sources if source in state.provenance]
     tags = {
@@ -247,19 +247,19 @@ def _origin_tags(trials: list[TrialRecord], state: LedgerState) -> dict[str, str
     }
     tags["augbench.version"] = ", ".join(dict.fromkeys(str(facts.get("augbench")) for facts in known))
     if known and known[-1].get("commit"):
-        tags["mlflow.source.git.commit"] = str(known[-1]["commit"])  # the column that MLflow's own table has for it
+        tags["mlflow.source.git.commit"] = str(known[-1]["commit"])  # MLflow's own column for commits
     return tags
 
 
 def _span(trials: list[TrialRecord]) -> tuple[int, int]:
-    """When a cell's trials were measured, in MLflow's milliseconds: a mirror that is made later shows it too."""
+    """When a cell's trials were run, in MLflow's milliseconds, so that mirrors created later show it too."""
     spans = [span for trial in trials if (span := _milliseconds(trial)) is not None]
     now = int(time.time() * 1000)
     return min((start for start, _ in spans), default=now), max((end for _, end in spans), default=now)
 
 
 def _milliseconds(trial: TrialRecord) -> tuple[int, int] | None:
-    """None for a time that MLflow cannot hold: before 1970, or of a trial that does not say."""
+    """None for a time that MLflow cannot represent: before 1970, or not recorded."""
     if trial.finished is None:
         return None
     moment = datetime.fromisoformat(trial.finished)
@@ -272,7 +272,7 @@ def _milliseconds(trial: TrialRecord) -> tuple[int, int] | None:
 
 
 def sync_mirror(workspace: Workspace, uri: str | None) -> tuple[int, int]:
-    """Write every cell of the ledger to its grids' experiments; how many were written and how many were up to date.
+    """Write every cell of the ledger to its grids' experiments; returns the numbers written and already up to date.
 
     Cells that the ledger does not describe are left out, with one warning.
     """
@@ -288,7 +288,7 @@ def sync_mirror(workspace: Workspace, uri: str | None) -> tuple[int, int]:
     except StoreFailure as error:
         raise UserError(
             f"the tracking store {mirror.uri} stopped answering ({error}) after {sum(changed)} new cells; "
-            "these are kept, run the same command again"
+            "these are kept; run the same command again"
         ) from error
     lost = state.undescribed()
     if lost:

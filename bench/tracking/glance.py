@@ -1,7 +1,6 @@
-"""What can be said of a tracking store without MLflow, whose import takes longer than many a run.
+"""Quick checks of a tracking store without MLflow, whose import takes longer than many runs.
 
-Nothing here is relied on alone. Where a store cannot be read so, the answer is that it is not known, and MLflow is
-asked.
+Nothing relies on these checks alone. If a store cannot be read this way, the result is unknown, and MLflow is asked.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ WHERE experiments.name = ? AND experiments.lifecycle_stage = 'active' AND runs.l
 
 
 def usable_at_a_glance(uri: str) -> bool:
-    """Whether the store can surely be used; False where only MLflow can tell. One that is gone is a `Failure`."""
+    """Whether the store is certainly usable; False if only MLflow can tell. Raises `StoreFailure` if it is not."""
     try:
         reach(uri)
         if uri.startswith(SQLITE):
@@ -39,7 +38,7 @@ def usable_at_a_glance(uri: str) -> bool:
 
 
 def _sqlite_usable(uri: str) -> bool:
-    """An MLflow store that is there, or a place where one can be made."""
+    """An existing MLflow store, or a path where one can be created."""
     path = sqlite_file(uri)
     if not path.exists():
         return path.parent.is_dir() and os.access(path.parent, os.W_OK)
@@ -50,7 +49,7 @@ def _sqlite_usable(uri: str) -> bool:
 
 
 def _answers(uri: str) -> bool:
-    """Whether a server speaks as MLflow's does; one that wants a password, say, is left to MLflow."""
+    """Whether a server responds like MLflow; cases such as a required password are left to MLflow."""
     try:
         with urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=REACH_SECONDS) as answer:
             return bool(answer.status == 200 and answer.read(3) == b"OK")
@@ -59,9 +58,9 @@ def _answers(uri: str) -> bool:
 
 
 def complete_runs(uri: str, experiment: str, cell_tag: str, digest_tag: str) -> dict[str, list[str]]:
-    """By cell: what each of its runs in an experiment shows, "" for one that was not written to its end.
+    """By cell: what each of its runs in an experiment shows, "" for a run that was not written completely.
 
-    Read from MLflow's own tables; empty where that cannot be done.
+    Read from MLflow's own tables; empty if that is not possible.
     """
     if not uri.startswith(SQLITE) or not sqlite_file(uri).exists():
         return {}
@@ -76,6 +75,6 @@ def complete_runs(uri: str, experiment: str, cell_tag: str, digest_tag: str) -> 
 
 
 def read_only(uri: str) -> sqlite3.Connection:
-    """The database of an SQLite store, which stays as it is."""
+    """The database of an SQLite store, opened read-only."""
     address = f"{sqlite_file(uri).absolute().as_uri()}?mode=ro"
     return sqlite3.connect(address, uri=True, timeout=REACH_SECONDS)

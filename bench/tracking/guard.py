@@ -1,6 +1,6 @@
-"""Runs MLflow's command line until it ends or until the other end of standard input closes, then ends all of it.
+"""Runs MLflow's command line until it ends or standard input closes, then ends all of its processes.
 
-A program of its own, started in a process group of its own by `bench.tracking.server`; standard library only.
+A separate program, started in its own process group by `bench.tracking.server`; standard library only.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _ENDINGS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def guard(words: Sequence[str]) -> int:
-    """The exit code of a server that ended by itself; otherwise this process ends with the server."""
-    for ending in _ENDINGS:  # a handler, since what is ignored would be ignored by the server too
+    """The exit code of a server that ended by itself; otherwise this process ends together with the server."""
+    for ending in _ENDINGS:  # handlers, because the server would inherit ignored signals
         signal.signal(ending, lambda *_: None)
     server = subprocess.Popen([sys.executable, "-P", "-m", "mlflow", *words], stdin=subprocess.DEVNULL)
     while server.poll() is None and _is_wanted():
@@ -35,7 +35,7 @@ def guard(words: Sequence[str]) -> int:
 
 
 def _is_wanted() -> bool:
-    """Wait a moment; False once nobody holds the other end."""
+    """Wait briefly; False once the other end is closed."""
     ready, _, _ = select.select([0], [], [], _LOOK_SECONDS)
     return not ready or bool(os.read(0, 4096))
 

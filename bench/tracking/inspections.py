@@ -1,4 +1,4 @@
-"""Inspections in MLflow: a run for each method that was looked at."""
+"""Inspections in MLflow: one run per method."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INSPECTION_TAG = "augbench.inspection"
 
 @dataclass(frozen=True)
 class InspectedMethod:
-    """What there is to say of one method; `key` names what was looked at."""
+    """The results of inspecting one method; `key` identifies the inspection."""
 
     key: str
     name: str
@@ -26,7 +26,7 @@ class InspectedMethod:
 
 
 def write_runs(methods: Sequence[InspectedMethod], mirror: Mirror, paths: Sequence[Path]) -> None:
-    """A run for each method in the experiment `inspect`, with the files; looking again at the same replaces it."""
+    """Write one run per method to the experiment `inspect`, with the files; a repeated inspection replaces its own."""
     from mlflow.entities import Metric, Param
 
     experiment = mirror.experiment(EXPERIMENT)

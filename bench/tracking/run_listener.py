@@ -16,21 +16,21 @@ from bench.tracking.cells import Mirror
 class RunMirror:
     """Writes cells to a tracking store.
 
-    A server that dies on the way costs one notice; what it missed is tried once more at the end of the run.
+    A server that becomes unavailable causes one notice; missed cells are tried once more at the end of the run.
     """
 
     def __init__(self, mirror: Mirror, notify: Callable[[Notice], None]) -> None:
         self.mirror, self.notify = mirror, notify
         self.plan: Plan | None = None
-        self.waiting: Counter[str] = Counter()  # trials that are still to come, by cell
-        self.missed: list[Cell] = []  # none as long as the store answers
+        self.waiting: Counter[str] = Counter()  # number of trials still to come, by cell
+        self.missed: list[Cell] = []  # empty as long as the store responds
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Planned):
             self.plan = event.plan
             self.waiting = Counter(cell.key for cell, _ in event.jobs)
             if event.jobs:
-                _ = self.mirror.client  # opened beside the first trials; not at all where there is nothing to write
+                _ = self.mirror.client  # opened while the first trials run; not at all if there is nothing to write
         elif isinstance(event, Finished):
             self.waiting[event.cell.key] -= 1
             if not self.waiting[event.cell.key]:
@@ -39,10 +39,10 @@ class RunMirror:
             self._complete(event.state)
 
     def _complete(self, state: LedgerState) -> None:
-        """Cells of this plan that needed no trial may be missing from this store or this experiment."""
+        """Cells of this plan that needed no trials may be missing from this store or experiment."""
         missed, self.missed = self.missed, []
         if missed:
-            try:  # anew: what the store holds of a cell that was half written is not known
+            try:  # from scratch: the store may have incomplete cells
                 self.mirror = Mirror(self.mirror.uri, self.mirror.artifacts)
             except UserError:
                 return

@@ -1,7 +1,8 @@
-"""MLflow's server as a guest: it ends with whoever asked for it, however that one ends.
+"""MLflow's server as a guest: it ends with the process that started it, however that process ends.
 
-The server runs below a guard in a process group of its own, and the guard holds one end of a pipe. When the other end
-closes, because the asker has closed it or was killed by any signal, the guard ends the server and all it has started.
+The server runs under a guard in its own process group, and the guard holds one end of a pipe. When the other end
+closes, because it was closed explicitly or its process was killed, the guard ends the server and everything it has
+started.
 """
 
 from __future__ import annotations
@@ -23,21 +24,21 @@ LOG = "mlflow-ui.log"
 
 
 def check_port(host: str, port: int) -> None:
-    """Say now, not in MLflow's words after some seconds, that nobody can listen there."""
+    """Report right away that the port cannot be used, instead of MLflow's error after some seconds."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         socket.create_server(address[:2], family=family).close()
     except OSError as error:
         reason = error.strerror or str(error)
         raise UserError(
-            f"cannot listen on {host} port {port}: {reason}; end what listens there, or choose another with --port"
+            f"cannot listen on {host} port {port}: {reason}; stop what listens there, or choose another with --port"
         ) from error
 
 
 @contextmanager
 def running_ui(home: Workspace, host: str, port: int) -> Iterator[subprocess.Popen[bytes]]:
-    """MLflow's UI on a workspace while the block runs; what it logs goes to a file in the workspace."""
-    # From within the workspace, so that MLflow need not be told its path, whatever characters that has.
+    """Run MLflow's UI on a workspace during a `with` block; its output goes to a file in the workspace."""
+    # From within the workspace, so that MLflow need not be passed its path, which may contain any characters.
     words = ["ui", "--backend-store-uri", "sqlite:///mlflow.db", "--host", host, "--port", str(port), "--workers", "1"]
     words += ["--default-artifact-root", home.artifacts.resolve().as_uri()]
     settings = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
@@ -62,7 +63,7 @@ def running_ui(home: Workspace, host: str, port: int) -> Iterator[subprocess.Pop
 
 @contextmanager
 def _log(path: Path) -> Iterator[int]:
-    """A new log; none in a workspace that cannot be written to."""
+    """A new log; none in a read-only workspace."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     except OSError:

@@ -1,4 +1,4 @@
-"""Opening an MLflow tracking store: quietly, within seconds, and with one line when it cannot be used."""
+"""Opens an MLflow tracking store: quietly, within seconds, and with a one-line error if it cannot be used."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 SQLITE = "sqlite:///"
 REACH_SECONDS = 5
 PORTS = {"http": 80, "https": 443, "postgresql": 5432, "mysql": 3306, "mssql": 1433}
-# Set before MLflow is imported: it reports nothing home, writes no log to the terminal, and a server that is down is
-# noticed in seconds, not minutes. What goes wrong is told by us, in one line.
+# Set before MLflow is imported: no telemetry, no log on the terminal, and unavailable servers are noticed
+# in seconds, not minutes. We report errors ourselves, in one line.
 SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_LOGGING_LEVEL": "CRITICAL",
@@ -36,7 +36,7 @@ SETTINGS = {
     "MLFLOW_ENABLE_ASYNC_LOGGING": "false",
     "GIT_PYTHON_REFRESH": "quiet",
 }
-# MLflow's own loggers, and those of the libraries under it, which log a traceback and raise the error as well.
+# The loggers of MLflow and its libraries, which log a traceback and raise the error as well.
 LOGGERS = ("mlflow", "alembic", "sqlalchemy", "urllib3", "huey", "git")
 _FOREIGN = ("mlflow", "alembic", "sqlalchemy", "urllib3", "requests")
 
@@ -45,12 +45,12 @@ for _name, _value in SETTINGS.items():
 
 
 class StoreFailure(OSError):
-    """The store did not do what was asked; the reason is one line."""
+    """The store failed; the reason is one line."""
 
 
 @contextmanager
 def told_by_the_store() -> Iterator[None]:
-    """Whatever MLflow and the database under it raise, as one kind of error with a reason of one line."""
+    """Convert all errors of MLflow and its database to one type with a one-line reason."""
     from mlflow.exceptions import MlflowException
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -63,13 +63,13 @@ def told_by_the_store() -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says first; MLflow's may go on for pages."""
+    """The first line of an error message; MLflow's may be very long."""
     lines = str(error).strip().splitlines()
     return lines[0][:200] if lines else type(error).__name__
 
 
 def open_store(uri: str) -> MlflowClient:
-    """A client of the store at an address, made if it is an SQLite file that is not there; `StoreFailure` otherwise."""
+    """A client of the store at an address, creating a missing SQLite file; raises `StoreFailure` on errors."""
     from mlflow import MlflowClient
 
     be_quiet()
@@ -83,8 +83,8 @@ def open_store(uri: str) -> MlflowClient:
 
 
 def be_quiet() -> None:
-    """Keep MLflow from writing to the terminal: its log, that of its libraries, and what its threads raise."""
-    if os.environ.get("MLFLOW_LOGGING_LEVEL", "CRITICAL").upper() == "CRITICAL":  # else somebody wants to see it
+    """Keep MLflow from writing to the terminal: its log, that of its libraries, and errors in its threads."""
+    if os.environ.get("MLFLOW_LOGGING_LEVEL", "CRITICAL").upper() == "CRITICAL":  # otherwise the user wants to see it
         for name in LOGGERS:
             logging.getLogger(name).setLevel(logging.CRITICAL)
     if not isinstance(threading.excepthook, _QuietThreads):
@@ -92,7 +92,7 @@ def be_quiet() -> None:
 
 
 class _QuietThreads:
-    """Passes over what MLflow's own threads raise; the call that needed them fails too, and that is told."""
+    """Ignores errors in MLflow's own threads; the call that needs the thread fails too, and that is reported."""
 
     def __init__(self, otherwise: object) -> None:
         self.otherwise = otherwise
@@ -113,7 +113,7 @@ def _is_foreign(trace: TracebackType | None) -> bool:
 
 @contextmanager
 def without_stray_folders(uri: str) -> Iterator[None]:
-    """MLflow makes the folder of an SQLite address without decoding it: an empty one beside the one that is meant."""
+    """MLflow creates the folder of an SQLite URL without decoding it; remove the resulting empty folder."""
     missing: list[Path] = []
     if uri.startswith(SQLITE) and "%" in uri:
         folder = Path(uri.removeprefix(SQLITE)).absolute().parent
@@ -124,19 +124,19 @@ def without_stray_folders(uri: str) -> Iterator[None]:
         yield
     finally:
         for folder in missing:
-            with suppress(OSError):  # it was not made after all, or somebody has put something there
+            with suppress(OSError):  # it was not created after all, or is not empty
                 folder.rmdir()
 
 
 def sqlite_file(uri: str) -> Path:
-    """The file of an SQLite address, as SQLAlchemy finds it: options behind a `?` left out, the rest decoded."""
+    """The file of an SQLite URL as SQLAlchemy parses it: without options after a `?`, the rest decoded."""
     return Path(unquote(uri.removeprefix(SQLITE).partition("?")[0]))
 
 
 def _make_store(path: Path) -> None:
-    """A new SQLite store in one step: a kill while MLflow makes its tables would leave one that it then refuses.
+    """Create a new SQLite store atomically: MLflow rejects a store whose creation was killed halfway.
 
-    Its many small commits wait for the disk each; in memory, where there is such a place, they need not.
+    Its many small commits wait for the disk each; in memory, where available, they do not.
     """
     from mlflow import MlflowClient
 
@@ -151,18 +151,18 @@ def _make_store(path: Path) -> None:
 
 
 def try_database(path: Path) -> None:
-    """Open a database once: MLflow would try for over a minute before it says that it cannot."""
+    """Open a database once: MLflow would retry for over a minute before reporting an error."""
     address = f"{path.absolute().as_uri()}?mode=ro"
     with closing(sqlite3.connect(address, uri=True, timeout=REACH_SECONDS)) as database:
         database.execute("PRAGMA schema_version").fetchone()
 
 
 def reach(uri: str) -> None:
-    """A server that does not answer is known in seconds, whatever the retries of the client."""
+    """Detect a server that does not respond within seconds, regardless of the client's retries."""
     place = urlsplit(uri)
     port = PORTS.get(place.scheme.split("+")[0])
     if port is not None and place.hostname:
         try:
             socket.create_connection((place.hostname, place.port or port), REACH_SECONDS).close()
-        except ValueError as error:  # a port that is no number
+        except ValueError as error:  # an invalid port
             raise StoreFailure(first_line(error)) from error

@@ -1,7 +1,7 @@
-"""Studies in MLflow: a run for each method. The storage is the truth, this is a copy of it.
+"""Studies in MLflow: one run per method. They are copies; the storage is the source of truth.
 
-A method whose folds have studies of their own has a child run for each fold, in which a trial is a point of a metric;
-a pooled method has a child run for each trial.
+A method with one study per fold has a child run for each fold, in which a trial is one point of a metric. A pooled
+method has a child run for each trial.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from bench.tuning.summary import MethodFacts, StudyFacts, TrialFacts, importance
 
 STUDY_TAG, TRIAL_TAG, FOLD_TAG, PARENT_TAG = "augbench.study", "augbench.trial", "augbench.fold", "mlflow.parentRunId"
 SHOWN_AS = {"complete": "FINISHED", "given up": "KILLED", "failed": "FAILED"}
-AT_ONCE = 900  # MLflow takes 1000 things in one request
+AT_ONCE = 900  # MLflow accepts at most 1000 items per request
 
 
 class TuningMirror:
-    """Copies studies to one experiment of a tracking store; a store that dies on the way costs one warning."""
+    """Copies studies to one experiment of a tracking store; a store that becomes unavailable causes one warning."""
 
     def __init__(self, mirror: Mirror, grid: str, storage: Storage, notify: Callable[[Notice], None]) -> None:
         self.mirror, self.grid, self.storage, self.notify = mirror, f"{grid}-tuning", storage, notify
@@ -38,14 +38,14 @@ class TuningMirror:
         self._runs: dict[tuple[str, str], str] = {}  # run ids by tag and value
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, Tried):  # copy one trial that has just ended
+        if isinstance(event, Tried):  # copy a trial that has just ended
             frozen = event.study.study.get_trials(deepcopy=False)[event.turn.trial.number]
             self._attempt([event.study], [trial_facts(frozen)])
         elif isinstance(event, Searched) and not event.interrupted:
             self._complete(event.studies)
 
     def _complete(self, studies: Sequence[MethodStudy]) -> None:
-        """Copy what is missing, and what the studies of a method say in sum: best settings, figures."""
+        """Copy what is missing, and the summary of a method's studies: best settings and figures."""
         methods: dict[str, list[MethodStudy]] = {}
         for study in studies:
             methods.setdefault(study.method, []).append(study)
@@ -53,7 +53,7 @@ class TuningMirror:
             self._attempt(held)
 
     def _attempt(self, studies: Sequence[MethodStudy], trials: Sequence[TrialFacts] | None = None) -> None:
-        """Copy some trials of one study, or all of a method's studies with their sum."""
+        """Copy some trials of one study, or all of a method's studies with their summary."""
         from mlflow.exceptions import MlflowException
 
         if self.broken:
@@ -89,7 +89,7 @@ class TuningMirror:
         return self._run(FOLD_TAG, study.name, f"fold {study.fold}", study, {PARENT_TAG: parent})
 
     def _run(self, tag: str, value: str, name: str, study: MethodStudy, tags: dict[str, str] | None = None) -> str:
-        """The run with that tag, made if it is not there."""
+        """The run with this tag, created if it does not exist."""
         if (tag, value) not in self._runs:
             client, experiment = self.mirror.client, self.mirror.experiment(self.grid)
             quoted = value.replace("'", "''")
@@ -116,7 +116,7 @@ class TuningMirror:
     def _write_trials(
         self, parent: str, study: MethodStudy, trials: Sequence[TrialFacts], known_new: bool = False
     ) -> None:
-        """Those that the store has not got; trials that have just ended need not be looked for in a fold's run."""
+        """Write the trials that are missing from the store; new trials need not be looked up in a fold's run."""
         if study.fold is None:
             there = self._copied(parent, trials)
             for trial in trials:
@@ -137,9 +137,9 @@ class TuningMirror:
             self.mirror.client.log_batch(run, metrics=points[start : start + AT_ONCE])
 
     def _copied(self, parent: str, trials: Sequence[TrialFacts]) -> set[str]:
-        """The numbers of the trials, of those asked about, that the store has in full."""
+        """The numbers of those trials that the store has completely."""
         which = f"tags.`{PARENT_TAG}` = '{parent}'"
-        if len(trials) == 1:  # the usual case, kept from growing with the study
+        if len(trials) == 1:  # the usual case, kept independent of the size of the study
             which += f" and tags.`{TRIAL_TAG}` = '{trials[0].number}'"
         runs = self.mirror.client.search_runs([self.mirror.experiment(self.grid)], which, max_results=50_000)
         return {run.data.tags[TRIAL_TAG] for run in runs if run.info.status != "RUNNING"}
@@ -182,7 +182,7 @@ class TuningMirror:
 
 
 def best_settings(studies: Sequence[StudyFacts]) -> dict[str, dict[str, Any]]:
-    """The best settings of each study by its fold; `all` for a pooled one."""
+    """The best settings of each study by fold; `all` for a pooled study."""
     return {
         "all" if study.fold is None else str(study.fold): study.best.settings
         for study in studies
@@ -212,7 +212,7 @@ def write_artifacts(folder: Path, studies: Sequence[MethodStudy], method: Method
 
 
 def mean_importances(studies: Sequence[MethodStudy]) -> dict[str, float]:
-    """How much each setting decides the value, the mean over those studies that can tell."""
+    """How much each setting affects the value, averaged over the studies with enough trials."""
     found = [shares for shares in (importances(study.study) for study in studies) if shares]
     names = dict.fromkeys(name for shares in found for name in shares)
     return {name: fmean(shares.get(name, 0.0) for shares in found) for name in names}

@@ -1,6 +1,6 @@
-"""How MLflow's pages open: on the runs of an experiment, in the view for trainings, with accuracy as the first figure.
+"""The initial view of MLflow's pages: the runs of an experiment as trainings, with accuracy first.
 
-MLflow keeps a view that is shared as a tag of the experiment, and opens it for an address that names the tag's key.
+MLflow stores a shared view as a tag of the experiment, and opens it for a URL that contains the tag's key.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _AXES = ("dataset", "k", "augmenter", "backbone", "readout", "learner", "trainin
 
 
 def experiment_tags() -> dict[str, str]:
-    """The tags of every experiment of ours: its kind, its first figure, and the columns of its table."""
+    """The tags of all our experiments: their kind, primary metric, and table columns."""
     columns = [*(f"metrics.`{name}`" for name in _FIGURES), *(f"params.`{name}`" for name in _AXES)]
     shared = {
         "selectedColumns": columns,
@@ -55,7 +55,7 @@ def experiment_tags() -> dict[str, str]:
 
 
 def page(home: Workspace, grid: str | None) -> str:
-    """The part of an address that leads to the runs of a grid; to the list of experiments where it has none."""
+    """The part of a URL that leads to the runs of a grid, or to the list of experiments."""
     number = None if grid is None else _experiment(home, grid)
     if number is None:
         return "/#/experiments?workflowType=machine_learning"
@@ -72,7 +72,7 @@ def _experiment(home: Workspace, grid: str) -> str | None:
 
 
 def run_name(cell: Cell) -> str:
-    """Short: the method, the model where it is not the usual one, and on what; the parameters have the rest."""
+    """A short name: the method, the model if it is not the usual one, and the dataset; parameters have the rest."""
     usual = (cell.part_label("backbone"), cell.part_label("readout")) == ("gcn", "mean")
     model = cell.learner.label if cell.backbone is None else f"{cell.backbone.label} {cell.part_label('readout')}"
     method = cell.augmenter.label + (" tuned" if cell.tuned else "")

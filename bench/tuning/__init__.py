@@ -1,1 +1,1 @@
-"""Tuning: one Optuna study a method, the same number of trials for each, and no test index in reach."""
+"""Tuning: one Optuna study per method and fold, the same number of trials for each, and no access to test indices."""

@@ -1,4 +1,4 @@
-"""`bench run --tuned`: a plan with the best settings of its studies in the place of the defaults."""
+"""`bench run --tuned`: a plan with the best settings of its studies instead of the defaults."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from bench.tuning.summary import StudyFacts, studies_in
 
 AXES = ("dataset", "k", *PARTS)
 PLACE = ("splits", "features")
-ALIKE = ("validation", "repeats", "folds")  # what every method of a plan has to be searched with
-# The engine and torch may be others: they change the last digits of a number, not which settings are good.
+ALIKE = ("validation", "repeats", "folds")  # what must be the same in the search of every method of a plan
+# The engine and torch may differ: they affect the last digits of a number, not which settings are good.
 DECIDING_VERSIONS = ("protocol", *PARTS, "dataset")
 
 
 def tuned_plan(plan: Plan, storage: Storage, pooled: bool = False) -> Plan:
-    """The same cells with their studies' best settings; a study that is not fit for it stops everything."""
+    """The same cells with the best settings of their studies; an unsuitable study is an error."""
     how = "pooled" if pooled else "nested"
     known = [study for study in studies_in(storage) if study.facts["how"] == how]
     found = [studies_for(cell, plan.grid.folds, known, storage, how) for cell in plan.cells]
@@ -34,7 +34,7 @@ def tuned_plan(plan: Plan, storage: Storage, pooled: bool = False) -> Plan:
 def pooled_cell(cell: Cell, studies: Sequence[StudyFacts]) -> Cell:
     """The cell with the best settings of a study over all folds."""
     best = _with_best(cell, studies[0])
-    training = replace(best.training, preset=cell.training.preset)  # its name is that of where the search started
+    training = replace(best.training, preset=cell.training.preset)  # named after the preset the search started from
     return replace(best, training=training, tuned=True, tuned_from=_row(cell), tuned_how="pooled")
 
 
@@ -45,19 +45,19 @@ def nested_cell(cell: Cell, studies: Sequence[StudyFacts]) -> Cell:
 
 
 def _row(cell: Cell) -> dict[str, str]:
-    """The row of a table that the tuned cell belongs to."""
-    row = ("augmenter", "backbone" if cell.backbone else "learner")  # what it is known by
+    """The table row that the tuned cell belongs to."""
+    row = ("augmenter", "backbone" if cell.backbone else "learner")  # the parts that identify it
     return {part: cell.part_label(part) for part in row}
 
 
 def _with_best(cell: Cell, study: StudyFacts) -> Cell:
     if study.best is None:
-        raise UserError(f"the study '{study.name}' has no complete trial; `bench tune --status` says more")
+        raise UserError(f"the study '{study.name}' has no complete trial; see `bench tune --status`")
     return with_values(cell, {**study.facts["space"]["fixed"], **study.best.settings})
 
 
 def _changes(cell: Cell, tuned: Cell) -> dict[str, Any]:
-    """What a tuned cell has otherwise than the one it was made of: whole plug-ins, single settings of training."""
+    """How a tuned cell differs from the original: whole plug-ins, individual training settings."""
     changes: dict[str, Any] = {p: asdict(getattr(tuned, p)) for p in PARTS if getattr(tuned, p) != getattr(cell, p)}
     before, after = asdict(cell.training), asdict(tuned.training)
     training = {name: value for name, value in after.items() if value != before[name] and name != "preset"}
@@ -65,7 +65,7 @@ def _changes(cell: Cell, tuned: Cell) -> dict[str, Any]:
 
 
 def _check_same_chance(studies: Sequence[StudyFacts]) -> None:
-    """Every method gets the same chance: the longest study sets what the others must have."""
+    """Every method gets the same number of trials: the longest study sets the number for all."""
     wanted = max(study.wanted for study in studies)
     for study in studies:
         if len(study.trials) < wanted:
@@ -85,7 +85,7 @@ def _check_same_chance(studies: Sequence[StudyFacts]) -> None:
 def studies_for(cell: Cell, folds: int, known: Sequence[StudyFacts], storage: Storage, how: str) -> list[StudyFacts]:
     """The studies of a cell's method, if they were made with the same data, splits and training.
 
-    Of nested ones all that there are, so that a run over fewer folds belongs to the same cell as one over all.
+    For nested tuning, all existing ones, so that a run over fewer folds belongs to the same cell as one over all.
     """
     mine = {"dataset": cell.dataset, "k": cell.k, "splits": cell.splits, "features": cell.features}
     mine |= {part: cell.part_label(part) for part in PARTS}
@@ -119,7 +119,7 @@ def studies_for(cell: Cell, folds: int, known: Sequence[StudyFacts], storage: St
 
 def _check_made_alike(cell: Cell, study: StudyFacts) -> None:
     training, versions = cell.to_json()["training"], cell.versions
-    training["preset"] = training.pop("preset")  # last: a setting says more than the name that follows from it
+    training["preset"] = training.pop("preset")  # last: a setting is more specific than the name derived from it
     for what, then, now in (
         *((f"{name}", study.facts["training"].get(name), value) for name, value in training.items()),
         *((f"{name} version", study.facts["versions"].get(name), versions.get(name)) for name in DECIDING_VERSIONS),

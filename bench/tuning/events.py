@@ -1,4 +1,4 @@
-"""What happens in a search, as values that listeners are told; see `bench.execution.events`."""
+"""The events of a search, sent to listeners; see `bench.execution.events`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Searching:
 
 @dataclass(frozen=True)
 class Tried:
-    """A trial of a study is over; the storage has it."""
+    """A trial of a study has ended; it is in the storage."""
 
     study: MethodStudy
     turn: Turn
@@ -32,14 +32,14 @@ class Tried:
 
 @dataclass(frozen=True)
 class Searched:
-    """Nothing runs any more."""
+    """The search has ended."""
 
     studies: Sequence[MethodStudy]
     interrupted: bool
 
 
 class Announcer:
-    """Tells the listeners what the tuner tells its watchers."""
+    """Converts the tuner's notifications to events."""
 
     def __init__(self, listeners: Listeners) -> None:
         self.listeners = listeners

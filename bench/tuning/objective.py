@@ -1,7 +1,7 @@
 """What a tuner may see of a trial, and the one number it gets back: accuracy on validation graphs.
 
 An objective belongs to one fold and is built from `FoldDevelopment`: the training and validation graphs of that fold
-and their labels. It holds no test graph, no index of one, and nothing of any other fold.
+and their labels. It has no test graph, no test index, and nothing of any other fold.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Score = dict[str, Any]
 
 @dataclass(frozen=True)
 class FoldDevelopment:
-    """One fold of a dataset as a tuner is given it: its training and validation parts, by the dataset's own indices."""
+    """One fold of a dataset as a tuner sees it: its training and validation parts, with the dataset's own indices."""
 
     fold: int
     part: DevelopmentFold
@@ -65,30 +65,30 @@ class FoldDevelopment:
 
 @dataclass(frozen=True)
 class FoldData:
-    """One label draw of a fold as training and scoring see it: the same for every setting that is tried."""
+    """One label draw of a fold as used for training and scoring: the same for all settings that are tried."""
 
     labelled: list[Data]
     scored: list[Data]
-    validation: list[Data]  # for preset settings that choose an epoch by it
+    validation: list[Data]  # for training settings that choose an epoch by it
     featurise: Featuriser
     seeds: TrialSeeds
 
 
 @dataclass
 class Objective:
-    """Trains on one fold's labeled graphs with some settings and scores the result on its validation graphs."""
+    """Trains on one fold's labeled graphs with given settings and scores the result on its validation graphs."""
 
     data: FoldDevelopment
     engine: Engine
     validation: Validation = "budget"
     device: str = "cpu"
-    memory: int | None = None  # bytes that trials may take, together with those of other workers
+    memory: int | None = None  # bytes that trials may use, together with those of other workers
     _folds: dict[Any, FoldData] = field(default_factory=dict)
 
     def accuracy(self, cell: Cell, trial: Trial) -> float:
-        """Share of the validation graphs that are classified rightly."""
+        """The share of validation graphs that are classified correctly."""
         if cell.versions.get("dataset", self.data.fingerprint) != self.data.fingerprint:
-            raise UserError(f"{cell.dataset} is another version here than in the plan; import the same files")
+            raise UserError(f"{cell.dataset} differs from the version in the plan; import the same files")
         fold = self.fold(cell, trial)
         problem = self.problem(cell, fold)
         learner = create_learner(cell.learner, planned_engine(cell, self.engine))
@@ -97,10 +97,10 @@ class Objective:
         return primary(evaluate(fitted.predictor, fold.scored, problem.num_classes, cell.metric), cell.metric)
 
     def fold(self, cell: Cell, trial: Trial) -> FoldData:
-        """The draw's graphs, with their features; kept, since hundreds of settings are tried on the same ones."""
+        """The graphs of a label draw with their features; cached, since hundreds of settings use the same ones."""
         if trial.fold != self.data.fold:
             raise UserError(
-                f"the objective of fold {self.data.fold} knows nothing of fold {trial.fold}; ask that one's"
+                f"the objective of fold {self.data.fold} has no data of fold {trial.fold}; use that fold's objective"
             )
         key = (cell.features, cell.k, cell.training.select, trial)
         if key not in self._folds:
@@ -124,7 +124,7 @@ class Objective:
         )
 
     def problem(self, cell: Cell, fold: FoldData) -> Problem:
-        """The engine's view: seeds and graphs are those of the trial that `bench run` would make of these settings."""
+        """The problem for the engine: seeds and graphs are those that `bench run` would use with these settings."""
         seeds, backbone, readout = fold.seeds, cell.part_label("backbone"), cell.part_label("readout")
         return Problem(
             graphs=[own_copy(graph) for graph in fold.labelled],
@@ -144,13 +144,13 @@ class Objective:
 
 
 _OBJECTIVES: dict[Any, Objective] = {}
-_ONE_AT_A_TIME = threading.Lock()  # a cluster's worker may have several threads; torch's random state has one owner
+_ONE_AT_A_TIME = threading.Lock()  # cluster workers may have threads, and torch's random state is global
 
 
 def score(settings: WorkerSettings, work: dict[str, Any]) -> Score:
-    """Done by a worker: one fold of one trial. It always answers; what went wrong is part of the answer."""
+    """Executed by a worker: one fold of one trial. Always returns a result; errors are part of it."""
     with _ONE_AT_A_TIME:
-        torch.set_num_threads(1)  # small graphs gain nothing from more, and the sums keep their order
+        torch.set_num_threads(1)  # small graphs gain nothing from more, and sums keep their order
         cell, trial = Cell.from_json(work["cell"]), Trial(work["fold"], work["repeat"])
         reason = other_versions(cell)
         if reason:
@@ -162,7 +162,7 @@ def score(settings: WorkerSettings, work: dict[str, Any]) -> Score:
         except Diverged as error:
             return {"status": "diverged", "reason": str(error)}
         except Exception as error:
-            # Third-party code may raise anything; the study keeps the reason and goes on with other settings.
+            # Third-party code may raise anything; the study records the reason and continues with other settings.
             text = " ".join(str(error).split())[:500] or "no message"
             return {
                 "status": "failed",

@@ -1,4 +1,4 @@
-"""What a search is asked for, as one typed value."""
+"""The request of a search, as one typed value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.tuning.study import Search
 
 @dataclass(frozen=True)
 class TuneRequest:
-    """A search; what it shares with a run is in `run`."""
+    """A search; the part that it has in common with a run is in `run`."""
 
     run: RunRequest
     search: Search
@@ -25,14 +25,14 @@ class TuneRequest:
     pooled: bool = False
 
     def check(self) -> None:
-        """What can be said of it without looking at the machine."""
+        """Validate what can be validated without looking at the machine."""
         self.run.check()
         if self.search.trials < 1:
             raise UserError(
-                f"--trials {self.search.trials} searches nothing; give 1 or more, the first are the defaults"
+                f"--trials {self.search.trials} searches nothing; give 1 or more (the first one uses the defaults)"
             )
         if self.timeout is not None and not self.timeout > 0:
-            raise UserError(f"--timeout {self.timeout:g} leaves no time; give seconds above 0")
+            raise UserError(f"--timeout {self.timeout:g} leaves no time; give more than 0 seconds")
         for kind, name, known in (
             ("validation", self.validation, VALIDATION),
             ("sampler", self.search.sampler, SAMPLERS),

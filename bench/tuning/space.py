@@ -1,7 +1,7 @@
-"""Search spaces: read from the `Tune` annotations beside the arguments, narrowed or fixed by the user.
+"""Search spaces: declared by `Tune` annotations of arguments, narrowed or fixed by the user.
 
-A user writes `setting=low..high`, `setting=a|b|c`, or `setting=value` to fix it, with the owner's name before the
-setting where two have one of that name: `gcn.width=16..64`, `gdm-unc.encoder=gsae|vgsae`, `training.lr=0.01`.
+Users write `setting=low..high`, `setting=a|b|c`, or `setting=value` to fix it, preceded by the owner's name if two
+parts have a setting of that name: `gcn.width=16..64`, `gdm-unc.encoder=gsae|vgsae`, `training.lr=0.01`.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ REGISTRIES: dict[str, Registry] = {
     "readout": READOUTS,
 }
 TRAINING = "training"
-DIGITS = 4  # significant ones of a searched number: what is stored, shown and trained with is the same short number
+DIGITS = 4  # significant digits of a searched number: the same short number is stored, shown and used
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """One searched setting: a range, or choices. `start` is its value in the first trial.
+    """One searched setting: a range or choices. `start` is its value in the first trial.
 
-    Without a start the first trial leaves the setting at its default, because that lies outside the range: a weight
-    decay of 0 is not on a logarithmic scale.
+    Without a start, the first trial uses the default even though it lies outside the range: a weight decay of 0 is not
+    on a logarithmic scale.
     """
 
     part: str
@@ -48,11 +48,11 @@ class Dimension:
 
     @property
     def name(self) -> str:
-        """The same for every method, so that studies can be laid beside each other."""
+        """The same for every method, so that studies can be compared."""
         return f"{self.part}.{self.setting.name}"
 
     def distribution(self) -> BaseDistribution:
-        """The same in Optuna's words."""
+        """The Optuna distribution."""
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
         if self.choices:
@@ -62,7 +62,7 @@ class Dimension:
         return FloatDistribution(self.low, self.high, log=self.log)
 
     def exact(self, value: Any) -> Scalar:
-        """The value that is used for what a sampler proposed: short, and still within the range."""
+        """The value used for a sampler's proposal: short, and still within the range."""
         if isinstance(value, float) and not self.choices:
             return min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
         return value
@@ -84,15 +84,15 @@ class Space:
         return {dimension.name: dimension.distribution() for dimension in self.dimensions}
 
     def start(self) -> dict[str, Scalar]:
-        """The method's defaults as the first trial's parameters; those outside their range are left out."""
+        """The method's defaults as parameters of the first trial, without those outside their range."""
         return {d.name: d.start[0] for d in self.dimensions if d.start is not None}
 
     def settings(self, params: Mapping[str, Any]) -> dict[str, Scalar]:
-        """Parameters as they are used."""
+        """The parameters as they are used."""
         return {d.name: d.exact(params[d.name]) for d in self.dimensions if d.name in params}
 
     def apply(self, cell: Cell, params: Mapping[str, Any]) -> Cell:
-        """The cell with these parameters; what they do not name keeps its own value."""
+        """The cell with these parameters; other settings keep their values."""
         return with_values(cell, {**self.fixed, **self.settings(params)})
 
     def to_json(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def with_values(cell: Cell, values: Mapping[str, Scalar]) -> Cell:
 
 
 def _with_settings(part: str, choice: Choice, changes: Mapping[str, Scalar]) -> Choice:
-    """A plug-in with some settings changed, checked and labelled as if a user had written them."""
+    """A plug-in with some settings changed, validated and labeled as if a user had written them."""
     registry = REGISTRIES[part]
     offered = registry.settings(choice.name)
     values = {**choice.settings, **changes}
@@ -123,7 +123,7 @@ def _with_settings(part: str, choice: Choice, changes: Mapping[str, Scalar]) -> 
 
 @dataclass(frozen=True)
 class _Place:
-    """A setting of one of a cell's parts, with the value it has there and whether the user wrote that value."""
+    """A setting of a part of a cell, with its value and whether the user wrote that value."""
 
     part: str
     owner: str
@@ -155,7 +155,7 @@ def _places(cell: Cell) -> list[_Place]:
 
 
 def space_for(cell: Cell, narrowing: Mapping[str, str]) -> Space:
-    """The search space of a cell's method. A setting that the user wrote behind a name stays as it is."""
+    """The search space of a cell's method. Settings that the user wrote explicitly are not searched."""
     places = _places(cell)
     asked = {_meant(key, places, cell): text for key, text in narrowing.items() if _concerns(key, places)}
     dimensions, fixed = [], {}
@@ -163,8 +163,7 @@ def space_for(cell: Cell, narrowing: Mapping[str, str]) -> Space:
         if place in asked:
             if place.written:
                 raise UserError(
-                    f"{place.name} is {show(place.value)} in '{cell.label}' and in the space as well; "
-                    "write it in one of them"
+                    f"{place.name} is {show(place.value)} in '{cell.label}' and also in the space; keep one of them"
                 )
             found = _narrowed(place, asked[place])
             if found.choices and len(found.choices) == 1:
@@ -179,7 +178,7 @@ def space_for(cell: Cell, narrowing: Mapping[str, str]) -> Space:
 
 
 def read_narrowing(texts: Sequence[str]) -> dict[str, str]:
-    """`[owner.]setting=what` of the command line, by key."""
+    """Parse `[owner.]setting=what` options, by key."""
     found: dict[str, str] = {}
     for text in texts:
         key, equals, what = (piece.strip() for piece in text.partition("="))
@@ -192,7 +191,7 @@ def read_narrowing(texts: Sequence[str]) -> dict[str, str]:
 
 
 def check_narrowing(narrowing: Mapping[str, str], cells: Sequence[Cell]) -> None:
-    """Every key has to mean a setting of at least one method; a slip of the pen would else go unseen."""
+    """Every key must refer to a setting of at least one method; otherwise, typos would go unnoticed."""
     known = [place for cell in cells for place in _places(cell)]
     for key in narrowing:
         if not _concerns(key, known):
@@ -202,7 +201,7 @@ def check_narrowing(narrowing: Mapping[str, str], cells: Sequence[Cell]) -> None
 
 def _concerns(key: str, places: Sequence[_Place]) -> list[_Place]:
     owner, _, setting = key.rpartition(".")
-    whole = [p for p in places if p.setting.name == key]  # a composed augmenter's setting has a part's name in it
+    whole = [p for p in places if p.setting.name == key]  # settings of a composed augmenter contain the name of a part
     return whole or [p for p in places if p.setting.name == setting and owner in ("", p.owner, p.part)]
 
 
@@ -210,12 +209,12 @@ def _meant(key: str, places: Sequence[_Place], cell: Cell) -> _Place:
     matches = _concerns(key, places)
     if len(matches) > 1:
         names = " or ".join(place.name for place in matches)
-        raise UserError(f"'{key}' in the space is not clear for '{cell.label}'; write {names}")
+        raise UserError(f"'{key}' in the space is ambiguous for '{cell.label}'; write {names}")
     return matches[0]
 
 
 def _declared(place: _Place) -> Dimension:
-    """The range or the choices that the plug-in's author wrote beside the argument."""
+    """The range or choices that the plug-in's author declared for the argument."""
     tune, setting = place.setting.tune, place.setting
     assert tune is not None
     choices = tune.choices or setting.choices or ((False, True) if setting.type is bool else ())
@@ -231,7 +230,7 @@ def _declared(place: _Place) -> Dimension:
 
 
 def _narrowed(place: _Place, text: str) -> Dimension:
-    """What the user wrote; the first trial starts from the nearest value to the default."""
+    """The user's range or choices; the first trial uses the value closest to the default."""
     setting, owner = place.setting, f"--space {place.name}={text}"
     low, dots, high = (piece.strip() for piece in text.partition(".."))
     if not dots:
@@ -256,18 +255,18 @@ def _range(place: _Place, low: float, high: float, log: bool) -> Dimension:
         place.setting.check(end, f"the search space of {place.name}")
     if low >= high:
         raise UserError(
-            f"the search space {place.name}={low:g}..{high:g} is empty; its low end must be below the high one"
+            f"the search space {place.name}={low:g}..{high:g} is empty; the low end must be below the high end"
         )
     if log and low <= 0:
         raise UserError(
             f"the search space {place.name}={low:g}..{high:g} is searched on a logarithmic scale; "
-            "its low end must be above 0"
+            "the low end must be above 0"
         )
     return Dimension(place.part, place.setting, low=low, high=high, log=log)
 
 
 def _started(dimension: Dimension, place: _Place) -> Dimension:
-    """The dimension with the method's own value as its start, where that lies within."""
+    """The dimension with the method's own value as its start, if that is in range."""
     value = place.value
     if dimension.choices:
         inside = value in dimension.choices

@@ -1,7 +1,7 @@
-"""Where studies are kept: any database that Optuna speaks to, opened quietly, with a lock that its users share.
+"""The storage of studies: any database that Optuna supports, opened quietly, with a lock that its users share.
 
-Optuna alone cannot keep several processes within a budget: to look how many trials there are and to begin one are
-two steps. Both are done under this lock, which dies with the process that holds it.
+Optuna alone cannot make several processes respect a budget: counting the trials and starting one are two steps. Both
+are done under this lock, which is released when its process dies.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from sqlalchemy.engine import URL
 from bench.registry import UserError
 from bench.results.workspace import Workspace, sqlite_url
 
-optuna.logging.set_verbosity(optuna.logging.ERROR)  # one line a trial is what the view is for
+optuna.logging.set_verbosity(optuna.logging.ERROR)  # progress is shown by our own view
 
-LOCK_SECONDS = 120.0  # far longer than anyone holds it
+LOCK_SECONDS = 120.0  # far longer than it is ever held
 BUSY_SECONDS = 60.0  # how long SQLite waits for another writer
 CONNECT_SECONDS = 10
 
@@ -44,15 +44,17 @@ class Storage:
         self._file = Path(parsed.database or "") if self.dialect == "sqlite" else None
         if self._file is not None and not self._file.absolute().parent.is_dir():
             folder = self._file.absolute().parent
-            raise UserError(f"--storage {url} cannot be opened: there is no folder {folder}; make it, or name another")
+            raise UserError(
+                f"--storage {url} cannot be opened: the folder {folder} does not exist; create it, or name another"
+            )
         settings = {"connect_args": _connect_arguments(self.dialect), "pool_pre_ping": True}
         with _told(self.name):
             self.engine = sqlalchemy.create_engine(url, **settings)
-            with self.lock("opening"):  # Optuna's making of tables is not meant for two at once
+            with self.lock("opening"):  # Optuna's creation of tables is not safe for two processes at once
                 backend = RDBStorage(url, engine_kwargs=settings)
                 if self._file is not None:
                     _hasten(backend.engine)
-        # One cached view for all studies of this process; the database stays the truth.
+        # One cached view for all studies of this process; the database is the source of truth.
         self.optuna = optuna.storages.get_storage(backend)
 
     def names(self) -> list[str]:
@@ -60,22 +62,22 @@ class Storage:
         return sorted(optuna.get_all_study_names(self.optuna))
 
     def study(self, name: str) -> optuna.Study:
-        """A study that is there."""
+        """An existing study."""
         return optuna.load_study(study_name=name, storage=self.optuna)
 
     def new_study(self, name: str) -> optuna.Study:
-        """A study, made if it is not there."""
+        """A study, created if it does not exist."""
         return optuna.create_study(study_name=name, storage=self.optuna, direction="maximize", load_if_exists=True)
 
     def settle(self) -> None:
-        """Put on disk what was written; a server does so by itself."""
+        """Sync written data to disk; servers do so themselves."""
         if self._file is not None:
             with self.engine.connect() as connection:
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
 
     @contextmanager
     def lock(self, purpose: str) -> Iterator[None]:
-        """Keep every other process that uses this storage out of the same purpose."""
+        """Lock a purpose against all other processes that use this storage."""
         if self._file is not None:
             yield from self._file_lock(self._file, purpose)
         elif self.dialect == "postgresql":
@@ -92,7 +94,7 @@ class Storage:
                 yield
         except Timeout:
             raise UserError(
-                f"another process holds {path} for over {LOCK_SECONDS:.0f} s; end it, or choose another --storage"
+                f"another process has locked {path} for over {LOCK_SECONDS:.0f} s; stop it, or choose another --storage"
             ) from None
 
     def _server_lock(self, take: str, give: str, key: Any) -> Iterator[None]:
@@ -103,16 +105,16 @@ class Storage:
                     yield
                 finally:
                     connection.execute(sqlalchemy.text(give), {"key": key})
-        except sqlalchemy.exc.DBAPIError as error:  # as Optuna itself says it when the server is gone
-            raise StorageInternalError("the lock cannot be had, or its connection broke") from error
+        except sqlalchemy.exc.DBAPIError as error:  # raised by Optuna itself when the server is gone
+            raise StorageInternalError("the lock cannot be acquired, or its connection broke") from error
 
 
 def existing_storage(url: str | None, workspace: Workspace) -> Storage:
-    """The storage of that address, or the workspace's own, if there is one; nothing is made."""
+    """The storage at this URL, or the workspace's own, if it exists; nothing is created."""
     chosen = url or default_url(workspace)
     parsed = _parsed(chosen)
     if parsed.get_backend_name() == "sqlite" and not Path(parsed.database or "").is_file():
-        raise UserError(f"there are no studies at {chosen}; make them with bench tune, or name another --storage")
+        raise UserError(f"there are no studies at {chosen}; run bench tune first, or name another --storage")
     return Storage(chosen)
 
 
@@ -127,7 +129,7 @@ def _parsed(url: str) -> URL:
     if dialect not in ("sqlite", "postgresql", "mysql", "mariadb"):
         raise UserError(f"--storage {url}: Optuna keeps studies in SQLite, PostgreSQL or MySQL, not in {dialect}")
     if dialect == "sqlite" and parsed.database in (None, "", ":memory:"):
-        raise UserError(f"--storage {url} keeps nothing; give a file, as sqlite:///tuning.db")
+        raise UserError(f"--storage {url} keeps nothing; give a file, such as sqlite:///tuning.db")
     return parsed
 
 
@@ -136,9 +138,9 @@ def _connect_arguments(dialect: str) -> dict[str, Any]:
 
 
 def _hasten(engine: sqlalchemy.Engine) -> None:
-    """Let SQLite write ahead without waiting for the disk each time: Optuna commits some thirty times a trial.
+    """Let SQLite use write-ahead logging without waiting for the disk: Optuna commits about thirty times per trial.
 
-    A killed process loses nothing by it; `settle` guards a finished trial against a loss of power.
+    A killed process loses nothing; `settle` protects finished trials from power failures.
     """
 
     @sqlalchemy.event.listens_for(engine, "connect")
@@ -146,19 +148,19 @@ def _hasten(engine: sqlalchemy.Engine) -> None:
         connection.execute("PRAGMA synchronous=NORMAL")
 
     with engine.connect() as connection:
-        connection.exec_driver_sql("PRAGMA journal_mode=WAL")  # stays with the file
+        connection.exec_driver_sql("PRAGMA journal_mode=WAL")  # stored in the file
     engine.dispose()
 
 
 @contextmanager
 def _told(name: str) -> Iterator[None]:
-    """What can go wrong with an address, in one line."""
+    """Report errors related to the URL in one line."""
     try:
         yield
     except (ImportError, sqlalchemy.exc.NoSuchModuleError) as error:
         reason = str(error.__cause__ or error).splitlines()[0]
         raise UserError(
-            f"--storage {name} needs a driver that is not here ({reason}); for PostgreSQL: "
+            f"--storage {name} needs a driver that is not installed ({reason}); for PostgreSQL: "
             "pip install 'psycopg[binary]' and write postgresql+psycopg://..."
         ) from error
     except (sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.OptunaError, OSError, RuntimeError, KeyError) as error:

@@ -1,4 +1,4 @@
-"""How the next settings are proposed (samplers) and when a trial is given up (pruners)."""
+"""How settings are proposed (samplers) and when a trial is pruned (pruners)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from bench.registry import Scalar, unknown
 
 SAMPLERS = ("tpe", "gp", "random")
 PRUNERS = ("median", "wilcoxon", "none")
-STARTUP_TRIALS = 5  # complete ones that a pruner wants to have seen
-FIRST_FOLDS = 3  # a trial is judged after so many folds at the earliest
+STARTUP_TRIALS = 5  # complete trials required before pruning
+FIRST_FOLDS = 3  # folds required before a trial is pruned
 
 
 def make_sampler(name: str, seed: int) -> BaseSampler:
-    """A sampler by name. Ours are made anew for each trial, so a restart draws what an unbroken run would have."""
+    """A sampler by name. Our samplers are created anew for each trial, so a resumed search draws the same values."""
     seed %= 2**32
     if name == "tpe":
         return TPESampler(seed=seed, multivariate=True, constant_liar=True)
@@ -35,7 +35,7 @@ def make_sampler(name: str, seed: int) -> BaseSampler:
 
 
 def make_pruner(name: str) -> BasePruner:
-    """A pruner by name; all of them read the accuracy of each fold."""
+    """A pruner by name; all of them use the accuracy of each fold."""
     if name == "median":
         return MedianOfFolds()
     if name == "wilcoxon":
@@ -48,7 +48,7 @@ def make_pruner(name: str) -> BasePruner:
 
 
 class GivenValues(BaseSampler):
-    """Proposes just these values: the method's defaults, for the first trial."""
+    """Proposes given values: the method's defaults, for the first trial."""
 
     def __init__(self, values: Mapping[str, Scalar]) -> None:
         self.values = values
@@ -68,10 +68,10 @@ class GivenValues(BaseSampler):
 
 
 class MedianOfFolds(BasePruner):
-    """Gives a trial up when its mean over the folds so far is below the median of the complete trials' on the same.
+    """Prunes a trial if its mean over the folds so far is below the median of complete trials on the same folds.
 
-    Optuna's own median rule looks at a trial's best report; folds differ so much in difficulty that an easy one
-    at the start would save every trial.
+    Optuna's median pruner uses a trial's best report; folds differ so much in difficulty that an easy first fold would
+    protect every trial.
     """
 
     def __init__(self, startup_trials: int = STARTUP_TRIALS, first_folds: int = FIRST_FOLDS) -> None:

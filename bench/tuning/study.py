@@ -1,8 +1,8 @@
-"""A study: a budget of numbered turns, each taken by one process, each ending in a stored trial.
+"""A study: a budget of numbered turns, each taken by one process and resulting in a stored trial.
 
-A method has one study for each fold, which sees nothing of the other folds, or (pooled) a single one for all of them.
-Turn 0 tries the method's defaults; the seed of every later one hangs on the study's name and the turn alone. A trial
-keeps its turn when it ended, whatever the end; the turn of a process that died is free again.
+A method has one study per fold, which sees nothing of the other folds, or (pooled) a single study for all folds. Turn 0
+uses the method's defaults; the seed of later turns depends only on the study's name and the turn. A trial keeps its
+turn once it has ended, in whatever way; the turn of a process that died becomes available again.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from bench.tuning.space import Space
 from bench.tuning.storage import Storage
 from bench.tuning.strategies import GivenValues, make_pruner, make_sampler
 
-FACTS, TRIALS = "augbench", "trials"  # of a study: what it was made with, how many trials it is to have
+FACTS, TRIALS = "augbench", "trials"  # of a study: what it was made with, and its number of trials
 TURN, ALIVE, REASON = (
     "augbench",
     "alive",
     "reason",
-)  # of a trial: turn, owner and settings; last sign of life; why it ended
-SILENT_SECONDS = 600.0  # without a sign of life for so long, a process on another machine is taken for dead
+)  # of a trial: turn, owner and settings; time of the last heartbeat; why it ended
+SILENT_SECONDS = 600.0  # after so long without a heartbeat, a process on another machine is considered dead
 Turns = Mapping[int, FrozenTrial]
 
 
 @dataclass(frozen=True)
 class Search:
-    """How studies are searched: nothing here changes what a trial is worth."""
+    """How studies are searched; nothing here affects the value of a trial."""
 
     trials: int
     sampler: str = "tpe"
@@ -50,7 +50,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Extent:
-    """What each trial of a study is trained and scored on: some label draws of one fold, or of all folds together."""
+    """What each trial of a study is trained and scored on: label draws of one fold, or of all folds."""
 
     folds: tuple[int, ...]
     repeats: int
@@ -58,11 +58,11 @@ class Extent:
 
     @property
     def fold(self) -> int | None:
-        """The one fold that the settings are for; none when they are for all."""
+        """The fold that the settings are for; None if they are for all folds."""
         return None if self.pooled else self.folds[0]
 
     def steps(self) -> list[Trial]:
-        """The trainings of one trial, in the order in which a pruner hears of them."""
+        """The trainings of one trial, in the order in which they are reported to a pruner."""
         return [Trial(fold, repeat) for repeat in range(self.repeats) for fold in self.folds]
 
     def to_json(self) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class Extent:
 
 
 def extents(folds: int, repeats: int, pooled: bool) -> list[Extent]:
-    """The studies of one method; either way, one trial of each makes a training of every fold and label draw."""
+    """The studies of one method; together, one trial of each covers every fold and label draw."""
     if pooled:
         return [Extent(tuple(range(folds)), repeats, pooled=True)]
     return [Extent((fold,), repeats) for fold in range(folds)]
@@ -79,31 +79,31 @@ def extents(folds: int, repeats: int, pooled: bool) -> list[Extent]:
 
 @dataclass(frozen=True)
 class Turn:
-    """A trial that this process has taken on."""
+    """A trial that this process has taken."""
 
     trial: optuna.Trial
     number: int
     cell: Cell
-    twin: FrozenTrial | None = None  # an earlier trial with the very same settings
+    twin: FrozenTrial | None = None  # an earlier trial with the same settings
 
 
 def study_name(cell: Cell, fold: int | None = None) -> str:
-    """The study of a cell that was not tuned yet, in words."""
+    """The name of the study of an untuned cell."""
     method = f"{cell.label} ({cell.features}, {cell.splits})"
     return method if fold is None else f"{method}, fold {fold}"
 
 
 def study_facts(cell: Cell, space: Space, validation: str, extent: Extent) -> dict[str, Any]:
-    """Everything that a study's values hang on, as it is stored with the study."""
+    """Everything that a study's values depend on, as it is stored with the study."""
     parts = cell.to_json()
     labels = {part: cell.part_label(part) for part in PARTS}
     facts = {key: parts[key] for key in ("dataset", "features", "splits", "k", "training", "versions")}
     facts |= {**labels, "validation": validation, **extent.to_json(), "space": space.to_json()}
-    return json.loads(json.dumps(facts))  # as a storage gives it back
+    return json.loads(json.dumps(facts))  # as read from a storage
 
 
 class MethodStudy:
-    """A study of one cell's method, shared with whoever else works on it."""
+    """A study of one cell's method, shared by all processes that work on it."""
 
     def __init__(
         self, storage: Storage, cell: Cell, space: Space, extent: Extent, validation: str, search: Search
@@ -129,7 +129,7 @@ class MethodStudy:
         return turns_of(self.study)
 
     def take(self) -> Turn | None:
-        """The next free turn within the budget, begun; None when there is none left for this process."""
+        """Start the next free turn within the budget; None if there is none left for this process."""
         with self.storage.lock("turns"):
             self._release_the_dead()
             taken = turns_of(self.study)
@@ -141,7 +141,7 @@ class MethodStudy:
             trial.set_user_attr(
                 TURN, {"turn": number, "owner": own_identity(), "settings": settings, "at": time.time()}
             )
-        # The objective is deterministic, so a proposal that was made before needs no second run.
+        # The objective is deterministic, so a repeated proposal need not be run again.
         twin = next((t for t in taken.values() if t.user_attrs[TURN]["settings"] == settings), None)
         return Turn(trial, number, self.space.apply(self.cell, trial.params), twin)
 
@@ -156,7 +156,9 @@ class MethodStudy:
         return self.study.ask(distributions)
 
     def _release_the_dead(self) -> None:
-        """Give free the turns of processes that are gone. Under the lock, a trial without an owner is one of those."""
+        """Release the turns of processes that have died. While the lock is held, a trial without an owner is one of
+        those.
+        """
         for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             mark = trial.user_attrs.get(TURN)
             if mark is None or not seems_alive(mark["owner"], trial.user_attrs.get(ALIVE, mark["at"])):
@@ -166,7 +168,7 @@ class MethodStudy:
         turn.trial.set_user_attr(ALIVE, time.time())
 
     def report(self, turn: Turn, step: int, accuracy: float) -> bool:
-        """Store one training's accuracy; True when the trial is to be given up. The defaults are never given up."""
+        """Store the accuracy of one training; returns whether to prune the trial. The defaults are never pruned."""
         turn.trial.report(accuracy, step)
         return turn.number > 0 and turn.trial.should_prune()
 
@@ -175,22 +177,22 @@ class MethodStudy:
         self.storage.settle()
 
     def give_up(self, turn: Turn, reason: str) -> None:
-        """End a trial that is not worth going on with."""
+        """End a pruned trial."""
         turn.trial.set_user_attr(REASON, reason)
         self.study.tell(turn.trial, state=TrialState.PRUNED, skip_if_finished=True)
         self.storage.settle()
 
     def fail(self, turn: Turn, reason: str) -> None:
-        """End a trial whose settings cannot be trained; its turn is spent."""
+        """End a trial whose settings cannot be trained; its turn is used up."""
         turn.trial.set_user_attr(REASON, reason)
         self.study.tell(turn.trial, state=TrialState.FAIL, skip_if_finished=True)
 
     def hand_back(self, turn: Turn) -> None:
-        """Leave a trial unfinished; its turn is free again."""
+        """Leave a trial unfinished; its turn becomes available again."""
         self.study.tell(turn.trial, state=TrialState.FAIL, skip_if_finished=True)
 
     def repeat_twin(self, turn: Turn) -> None:
-        """End a trial as the earlier one with the same settings ended."""
+        """End a trial with the result of an earlier one with the same settings."""
         twin = turn.twin
         assert twin is not None
         if twin.state == TrialState.COMPLETE:
@@ -203,12 +205,12 @@ class MethodStudy:
 
 
 def facts_of(study: optuna.Study) -> dict[str, Any]:
-    """What a study was made with; those that do not say how are of a time when all were pooled."""
+    """The facts of a study; studies that do not say how they were made date from when all were pooled."""
     return {"how": "pooled", **study.user_attrs[FACTS]}
 
 
 def turns_of(study: optuna.Study) -> dict[int, FrozenTrial]:
-    """The trials that hold a turn: those under way, those that ended, and those that failed by their own fault."""
+    """The trials that occupy a turn: those running, those that ended, and those that failed through their own fault."""
     found = {}
     for trial in study.get_trials(deepcopy=False):
         mark = trial.user_attrs.get(TURN)
@@ -219,32 +221,32 @@ def turns_of(study: optuna.Study) -> dict[int, FrozenTrial]:
 
 
 def ended(turns: Turns) -> list[FrozenTrial]:
-    """The trials that are over, in the order of their end."""
+    """The trials that have ended, in order."""
     over = [trial for trial in turns.values() if trial.state.is_finished()]
     return sorted(over, key=lambda trial: (str(trial.datetime_complete), trial.number))
 
 
 def best_of(turns: Turns) -> FrozenTrial | None:
-    """The complete trial with the best value, the earliest turn of equals: the defaults before anything else."""
+    """The complete trial with the best value; if tied, the earliest turn, so the defaults come first."""
     complete = [(number, trial) for number, trial in turns.items() if trial.state == TrialState.COMPLETE]
     return max(complete, key=lambda item: (item[1].value or 0.0, -item[0]), default=(0, None))[1]
 
 
 def check_same(name: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    """Refuse to go on with a study that was made with something else."""
+    """Refuse to continue a study that was made with different facts."""
     for key, value in wanted.items():
         if stored.get(key) == value:
             continue
         was, now = _difference(stored.get(key), value)
         what = {"space": "search space", "k": "label budget"}.get(key, key)
         raise UserError(
-            f"the study '{name}' was made with another {what} ({was}, now {now}); ask for the same again, "
+            f"the study '{name}' was made with another {what} ({was}, now {now}); use the same value again, "
             "or choose another --storage"
         )
 
 
 def _difference(was: Any, now: Any) -> tuple[str, str]:
-    """The first leaf in which two values differ, in short."""
+    """The first value in which two structures differ, in short."""
     if isinstance(was, Mapping) and isinstance(now, Mapping):
         key = next(key for key in [*was, *now] if was.get(key) != now.get(key))
         inner = _difference(was.get(key), now.get(key))
@@ -258,12 +260,12 @@ def _identity(pid: int) -> dict[str, Any]:
 
 
 def own_identity() -> dict[str, Any]:
-    """This process, so that others can tell whether it is still there."""
+    """An identifier of this process, so that others can tell whether it is alive."""
     return _identity(os.getpid())
 
 
 def seems_alive(owner: Mapping[str, Any], last_sign: float) -> bool:
-    """Whether a trial's process is there: asked of the system here, judged by its last sign on another machine."""
+    """Whether a trial's process is alive: according to the system on this machine, and to heartbeats on others."""
     if owner["host"] != socket.gethostname():
         return time.time() - last_sign < SILENT_SECONDS
     try:

@@ -1,4 +1,4 @@
-"""What stored studies say, as plain data: for the status, the mirror and the figures."""
+"""Stored studies as plain data, for the status, the mirror and the figures."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ BARS = "▁▂▃▄▅▆▇█"
 
 @dataclass(frozen=True)
 class TrialFacts:
-    """One trial that is over."""
+    """One trial that has ended."""
 
     number: int
     turn: int
     state: str
-    value: float | None  # mean over all trainings; none unless complete
+    value: float | None  # mean over all trainings; None unless complete
     accuracies: tuple[float, ...]  # of each training
     settings: dict[str, Any]
     seconds: float
@@ -37,10 +37,10 @@ class TrialFacts:
 
 @dataclass(frozen=True)
 class StudyFacts:
-    """A study in sum; `wanted` is the number of trials it is to have, `default` the value of the first one."""
+    """A summary of a study; `wanted` is its planned number of trials, `default` the value of the first one."""
 
     name: str
-    fold: int | None  # the one that its settings are for; none of a pooled one
+    fold: int | None  # the fold that its settings are for; None if pooled
     facts: dict[str, Any]
     wanted: int
     running: int
@@ -56,7 +56,7 @@ class StudyFacts:
         return sum(trial.seconds for trial in self.trials)
 
     def curve(self) -> list[float]:
-        """The best value after each trial, in the order in which they ended; nan before the first complete one."""
+        """The best value after each trial, in the order in which they ended; NaN before the first complete one."""
         best, points = math.nan, []
         for trial in self.trials:
             if trial.value is not None and not trial.value <= best:
@@ -67,7 +67,7 @@ class StudyFacts:
 
 @dataclass(frozen=True)
 class MethodFacts:
-    """A method's studies together: one for each fold, or the single pooled one. Values are means over the studies."""
+    """The studies of a method: one per fold, or a single pooled one. Values are means over the studies."""
 
     name: str
     how: str
@@ -92,7 +92,7 @@ class MethodFacts:
 
     @property
     def ready(self) -> int:
-        """How many studies have all their trials and a best one among them."""
+        """How many studies have all their trials and at least one complete one."""
         return sum(len(study.trials) >= study.wanted and study.best is not None for study in self.studies)
 
     @property
@@ -111,7 +111,7 @@ class MethodFacts:
         return sum(study.count(state) for study in self.studies)
 
     def curve(self) -> list[float]:
-        """The best value after each trial; a study that is behind counts with its last one, nan before its first."""
+        """The best value after each trial; a shorter study counts with its last value, with NaN before its first."""
         curves = [study.curve() for study in self.studies]
         length = max(map(len, curves), default=0)
         if not all(curves):
@@ -119,7 +119,7 @@ class MethodFacts:
         return [fmean(curve[min(place, len(curve) - 1)] for curve in curves) for place in range(length)]
 
     def spread(self) -> dict[str, str]:
-        """The best settings where they are not the defaults: one value, the ends of a range, or the choices made."""
+        """The best settings that differ from the defaults: a single value, the ends of a range, or the choices."""
         chosen = [study.best.settings for study in self.studies if study.best is not None and study.best.turn > 0]
         found = {}
         for name in dict.fromkeys(name for settings in chosen for name in settings):
@@ -137,13 +137,13 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def studies_in(storage: Storage) -> list[StudyFacts]:
-    """Every study of ours, by name."""
+    """All our studies, by name."""
     studies = [storage.study(name) for name in storage.names()]
     return [summarise(study) for study in studies if FACTS in study.user_attrs]
 
 
 def methods_of(studies: Iterable[StudyFacts]) -> list[MethodFacts]:
-    """Studies put together that differ in their fold alone."""
+    """Group studies that differ only in their fold."""
     found: dict[tuple[str, str], list[StudyFacts]] = {}
     for study in studies:
         name = study.name if study.fold is None else study.name.removesuffix(f", fold {study.fold}")
@@ -152,7 +152,7 @@ def methods_of(studies: Iterable[StudyFacts]) -> list[MethodFacts]:
 
 
 def summarise(study: optuna.Study) -> StudyFacts:
-    """Read a study."""
+    """Summarize a study."""
     turns, known, facts = turns_of(study), study.user_attrs, facts_of(study)
     best, first = best_of(turns), turns.get(0)
     over = ended(turns)
@@ -184,7 +184,7 @@ def trial_facts(trial: FrozenTrial) -> TrialFacts:
 
 
 def importances(study: optuna.Study) -> dict[str, float]:
-    """How much each setting decides the value (PED-ANOVA, shares of 1); empty while there is too little to tell."""
+    """The importance of each setting (PED-ANOVA, shares of 1); empty if there are too few trials."""
     values = {t.value for t in turns_of(study).values() if t.state == TrialState.COMPLETE}
     if len(values) < 3:
         return {}
@@ -194,7 +194,7 @@ def importances(study: optuna.Study) -> dict[str, float]:
 
 
 def spark(curve: Sequence[float], width: int = 24) -> str:
-    """A curve in a line of text, from its lowest value to its highest."""
+    """A curve as a line of text, scaled from its lowest to its highest value."""
     points = [value for value in curve if not math.isnan(value)]
     if not points:
         return ""

@@ -1,7 +1,7 @@
-"""The driver: takes turns from the studies, sends folds to workers, reports what comes back.
+"""The driver of a search: takes turns from the studies, sends folds to workers, and reports the results.
 
-It has one trial of each study under way at most, so that a study's sequence is the same with any number of workers.
-Workers that are left over score further folds of the same trials ahead of the pruner's word.
+At most one trial of each study is in progress, so that a study's sequence does not depend on the number of workers.
+Idle workers score further folds of the same trials before the pruner has decided.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from bench.tuning.objective import Score, score
 from bench.tuning.study import MethodStudy, Turn
 
 HERE = WorkerSettings(None, DEFAULT_ENGINE)
-SIGN_EVERY = 30.0  # seconds between signs of life
+SIGN_EVERY = 30.0  # seconds between heartbeats
 
 
 class Watcher(Protocol):
-    """Who is told when a trial is over."""
+    """Is notified when a trial has ended."""
 
     def finished(self, study: MethodStudy, turn: Turn) -> None: ...
 
@@ -39,7 +39,7 @@ class Underway:
 
     study: MethodStudy
     turn: Turn
-    ahead: list[Trial]  # folds that no worker has yet, the next one last
+    ahead: list[Trial]  # folds that have not been sent to a worker; the next one is last
     scores: dict[Trial, Score] = field(default_factory=dict)
     accuracies: list[float] = field(default_factory=list)
     waiting: int = 0
@@ -51,21 +51,21 @@ Fold = tuple[Underway, Trial]
 
 @dataclass
 class Tuner:
-    """Runs several studies to the end of their budgets, or of the time."""
+    """Runs several studies until their budgets or the time are used up."""
 
     studies: Sequence[MethodStudy]
     validation: str
     pool: Pool
     clock: Clock
     watchers: Sequence[Watcher] = ()
-    deadline: float | None = None  # on the monotonic clock; what is under way then is finished
+    deadline: float | None = None  # on the monotonic clock; trials in progress are finished
     settings: WorkerSettings = HERE
     _underway: list[Underway] = field(default_factory=list)
-    _reached: dict[str, int] = field(default_factory=dict)  # turns of each study that is not at its end
+    _reached: dict[str, int] = field(default_factory=dict)  # the turn that each unfinished study has reached
     _signed: float = field(default_factory=time.monotonic)
 
     def run(self) -> None:
-        """Until nothing is left to do. What is under way when this is interrupted is handed back."""
+        """Run until nothing is left to do. On interruption, trials in progress are handed back."""
         try:
             self._reached = {study.name: len(study.turns()) for study in self.studies}
             folds: Dispatcher[Fold] = Dispatcher(self.pool, self._call)
@@ -77,13 +77,13 @@ class Tuner:
                 self._give_sign()
         finally:
             self.pool.close()
-            # A storage that is gone learns of the free turns when this process is: see `_release_the_dead`.
+            # If the storage is unreachable, turns are released once this process has ended: see `_release_the_dead`.
             with suppress(StorageInternalError):
                 for one in self._underway:
                     one.study.hand_back(one.turn)
 
     def _open(self) -> bool:
-        """Begin trials while there are workers for them, first in the study that is least far; False at the end."""
+        """Start trials while workers are available, first in the study that is furthest behind; False at the end."""
         if self.deadline is not None and time.monotonic() >= self.deadline:
             return bool(self._underway)
         busy = {one.study.name for one in self._underway}
@@ -108,7 +108,7 @@ class Tuner:
         self._tell(study, turn)
 
     def _next(self) -> Fold | None:
-        """A fold for a free worker; a trial that waits for nothing comes before one that runs ahead."""
+        """A fold for an idle worker; folds that are due come before those scored ahead."""
         ready = [one for one in self._underway if one.ahead]
         if not ready:
             return None
@@ -126,18 +126,18 @@ class Tuner:
     def _collect(self, fold: Fold, answer: Score | Failure) -> None:
         one, step = fold
         one.waiting -= 1
-        if not one.over:  # else it was scored ahead of a trial that was given up meanwhile
+        if not one.over:  # otherwise it was scored ahead for a trial that has been pruned
             one.scores[step] = {"status": "failed", "reason": answer.reason} if isinstance(answer, Failure) else answer
             self._advance(one)
 
     def _advance(self, one: Underway) -> None:
-        """Report folds in their order, whatever order they came in, until the trial is over or a fold is missing."""
+        """Report folds in order, whatever order they arrived in, until the trial ends or a fold is missing."""
         try:
             with self.clock.on("Optuna"):
                 while not one.over and one.study.steps[len(one.accuracies)] in one.scores:
                     self._account(one, one.scores[one.study.steps[len(one.accuracies)]])
         except UpdateFinishedTrialError:
-            # This process was silent for so long that another one took it for dead and gave its turn away.
+            # This process was silent for so long that another one considered it dead and took its turn.
             one.over = True
             self._underway.remove(one)
             return
@@ -146,13 +146,13 @@ class Tuner:
             self._tell(one.study, one.turn)
 
     def _account(self, one: Underway, score: Score) -> None:
-        """What one more fold means for its trial."""
+        """Process the result of one fold."""
         study, turn, place = one.study, one.turn, len(one.accuracies)
         one.over = True
         if score["status"] == "failed":
             study.fail(turn, score["reason"])
             return
-        accuracy = score.get("accuracy", 0.0)  # a diverged training classifies nothing
+        accuracy = score.get("accuracy", 0.0)  # a diverged training classifies nothing correctly
         one.accuracies.append(accuracy)
         hopeless = study.report(turn, place, accuracy)
         if score["status"] == "diverged":
@@ -173,5 +173,5 @@ class Tuner:
             self._signed = time.monotonic()
             with self.clock.on("Optuna"):
                 for one in self._underway:
-                    with suppress(UpdateFinishedTrialError):  # told when its next fold comes
+                    with suppress(UpdateFinishedTrialError):  # reported when its next fold arrives
                         one.study.sign_of_life(one.turn)

@@ -1,4 +1,4 @@
-"""The figures, each a function from a frame (`tables.frames`, `paper_frame`) to a matplotlib figure."""
+"""The figures: functions from a frame (`tables.frames`, `paper_frame`) to a matplotlib figure."""
 
 from tables.figures.cost import cost_figure
 from tables.figures.differences import forest_figure, heat_map_figure

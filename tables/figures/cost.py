@@ -1,4 +1,4 @@
-"""What a method costs against what it gains."""
+"""The cost of methods against their gain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tables.style import INK, PAPER_GREY, TEXT, dataset_name, drawing, method_st
 
 
 def cost_figure(frame: pd.DataFrame, k: int, width: float = TEXT, ink: str = INK) -> Any:
-    """Accuracy with its 95 % interval against seconds per trial, a panel per dataset; the line is plain training."""
+    """Accuracy with its 95 % interval against seconds per trial, one panel per dataset; the line is plain training."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
@@ -52,7 +52,7 @@ def cost_figure(frame: pd.DataFrame, k: int, width: float = TEXT, ink: str = INK
 
 
 def _seconds_axis(ax: Any, seconds: pd.Series[float]) -> None:
-    """A logarithmic axis with a few round numbers on it."""
+    """A logarithmic axis with a few round numbers."""
     from matplotlib.ticker import NullFormatter, NullLocator
 
     ax.set_xscale("log")

@@ -1,4 +1,4 @@
-"""Differences to plain training: forest plots with intervals per dataset, and a map of methods by datasets."""
+"""Differences to plain training: forest plots with intervals per dataset, and a heat map of methods by datasets."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ WORDS = {"better": "better", "worse": "worse", "open": "not significant", "untes
 
 
 def forest_figure(frame: pd.DataFrame, k: int, width: float = TEXT, ink: str = INK) -> Any:
-    """Each method's paired difference with its 95 % interval, a panel per dataset and one over all of them.
+    """Paired differences of each method with 95 % intervals, one panel per dataset and one over all datasets.
 
-    The shaded strip is the region of practically no difference. Filled shapes are significant after Holm's correction
-    within the panel. A figure as narrow as a column has one panel above the other.
+    The shaded strip is the region of practical equivalence. Filled markers are significant after Holm's correction
+    within the panel. In a column-wide figure, panels are stacked vertically.
     """
     from matplotlib.figure import Figure
 
@@ -85,7 +85,7 @@ def _forest(ax: Any, held: pd.DataFrame, title: str, ink: str) -> None:
 
 
 def _limits(ax: Any, frame: pd.DataFrame) -> None:
-    """The same points on both sides, so that panels and figures are read alike."""
+    """Equal limits on both sides, so that all panels and figures have the same scale."""
     ends = frame[["difference_low", "difference_high", "difference_mean"]].abs().to_numpy()
     most = max(2.0, float(np.nanmax(ends))) * 1.05
     ax.set_xlim(-most, most)
@@ -102,7 +102,7 @@ def _key(verdict: str, ink: str) -> Any:
 
 
 def heat_map_figure(frame: pd.DataFrame, k: int, width: float = TEXT, ink: str = INK) -> Any:
-    """Methods by datasets at one label rate: the difference as a colour and as a number, a star where significant."""
+    """Methods by datasets at one label rate: the difference as a color and a number, with a star if significant."""
     from matplotlib.figure import Figure
 
     part = frame[(frame["k"] == k) & frame["paired"].notna()]
@@ -145,7 +145,7 @@ def heat_map_figure(frame: pd.DataFrame, k: int, width: float = TEXT, ink: str =
         ax.invert_yaxis()
         for side in ax.spines.values():
             side.set_visible(False)
-        if not small:  # the cells have their numbers
+        if not small:  # the numbers are in the cells
             bar = figure.colorbar(drawn, ax=ax, pad=0.02, aspect=12)
             bar.outline.set_visible(False)
             bar.set_label("points")

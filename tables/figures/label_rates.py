@@ -1,4 +1,4 @@
-"""Accuracy over the number of labels, and the difference to plain training over it."""
+"""Accuracy and the difference to plain training, over the number of labels."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from tables.wording import noun
 
 @dataclass(frozen=True)
 class Curves:
-    """The points of the figure: one row a (dataset, k, method), in percent."""
+    """The points of the figure: one row per (dataset, k, method), in percent."""
 
-    points: pd.DataFrame  # what `method_frame` gives
+    points: pd.DataFrame  # the result of `method_frame`
     methods: tuple[str, ...]
     metric: str
 
     @property
     def datasets(self) -> list[str]:
-        order = {name: place for place, (name, _) in enumerate(FIGURE.panels)}  # the paper's figure has its own
+        order = {name: place for place, (name, _) in enumerate(FIGURE.panels)}  # the order of the paper's figure
         return sorted(self.points["dataset"].unique(), key=lambda name: (order.get(name, len(order)), name))
 
     @property
     def with_lines(self) -> list[str]:
-        """The datasets with more than one label rate: a single point is no line."""
+        """The datasets with more than one label rate, since a single point is not a line."""
         several = self.points.groupby("dataset")["k"].nunique() > 1
         return [name for name in self.datasets if several[name]]
 
@@ -60,7 +60,7 @@ def curves(
 
 
 def learner_curves(index: Index, request: Request, datasets: Sequence[str] = ()) -> Curves:
-    """Learners without a network beside plain networks, each compared with plain GCN; at least one has to be there."""
+    """Learners without a network next to plain networks, each compared with plain GCN; needs at least one learner."""
     rows = LEARNERS_BY_K.rows
     plain = next(row for row in rows if row.backbone == "gcn")
     frame = rows_frame(index, request, rows, plain, datasets)
@@ -71,7 +71,7 @@ def learner_curves(index: Index, request: Request, datasets: Sequence[str] = ())
 
 
 def draw_panel(ax: Any, data: Curves, dataset: str, ink: str = INK) -> None:
-    """One dataset's lines with the band of plain training; a hollow marker where trials are missing."""
+    """Lines of one dataset with the band of plain training; hollow markers indicate missing trials."""
     styles = data.styles(ink)
     part = data.points[data.points["dataset"] == dataset].sort_values("k")
     for method in data.methods:
@@ -118,7 +118,7 @@ def _rate_axis(ax: Any, rates: pd.Series[int], most: int = 6) -> None:
 
 
 def label_rate_figure(data: Curves, width: float = TEXT) -> Any:
-    """All panels with one legend above them; every panel spans as many points, so that slopes can be compared."""
+    """All panels with one legend above them; all panels span the same range, so that slopes are comparable."""
     from matplotlib.figure import Figure
 
     names = data.with_lines
@@ -147,7 +147,7 @@ def label_rate_figure(data: Curves, width: float = TEXT) -> Any:
 
 
 def _share_spans(axes: Sequence[Any]) -> None:
-    """Panels may start at different heights, but one centimetre is as many points in all of them."""
+    """Panels may start at different heights, but have the same scale."""
     span = max(top - bottom for bottom, top in (ax.get_ylim() for ax in axes))
     for ax in axes:
         middle = sum(ax.get_ylim()) / 2
@@ -155,7 +155,7 @@ def _share_spans(axes: Sequence[Any]) -> None:
 
 
 def method_keys(styles: dict[str, Style]) -> list[Any]:
-    """A piece of each method's line with its marker, for a legend."""
+    """Legend entries: a piece of each method's line with its marker."""
     from matplotlib.lines import Line2D
 
     handles = []
@@ -168,7 +168,7 @@ def method_keys(styles: dict[str, Style]) -> list[Any]:
 
 
 def difference_curves_figure(data: Curves, width: float = TEXT, ink: str = INK) -> Any:
-    """The difference to plain training over the label rates, with 95 % bands: a row per method, one scale for all."""
+    """The difference to plain training over the label rates, with 95 % bands: one row per method, one common scale."""
     from matplotlib.figure import Figure
 
     part = data.points[data.points["paired"].notna() & data.points["dataset"].isin(data.with_lines)]

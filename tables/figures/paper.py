@@ -13,7 +13,7 @@ from tables.style import INK, OURS, PAPER_GREY, TEXT, THEIRS, dataset_name, draw
 
 
 def paper_frame(comparison: Comparison) -> pd.DataFrame:
-    """One row per compared number, in percent, each with the half-width of its own 95 % interval."""
+    """One row per compared number, in percent, each with half of its own 95 % interval."""
     return pd.DataFrame(
         {
             "table": line.theirs.table,
@@ -31,7 +31,7 @@ def paper_frame(comparison: Comparison) -> pd.DataFrame:
 
 
 def dumbbell_figure(frame: pd.DataFrame, table: str, width: float = TEXT, ink: str = INK) -> Any:
-    """Ours (filled) and the paper's (hollow) joined by a line, each with its 95 % interval, a panel per column."""
+    """Our numbers (filled) and the paper's (hollow) with 95 % intervals, joined by a line, one panel per column."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from matplotlib.ticker import MaxNLocator

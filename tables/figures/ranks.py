@@ -10,7 +10,7 @@ from tables.style import BETTER, INK, OPEN, TEXT, drawing, plain_text, tidy_axes
 
 
 def rank_methods(data: Curves, k: int) -> Ranking | None:
-    """Mean ranks over the datasets at one label rate; None when fewer than two datasets or methods are complete."""
+    """Mean ranks over the datasets at one label rate; None if fewer than two datasets or methods are complete."""
     part = data.points[data.points["k"] == k]
     means = part.pivot(index="dataset", columns="method", values="value")
     return ranking(means[[name for name in data.methods if name in means.columns]])
@@ -22,7 +22,7 @@ def ranking_rates(data: Curves) -> list[int]:
 
 
 def ranks_figure(found: Ranking, width: float = TEXT, ink: str = INK) -> Any:
-    """Mean ranks with bootstrap intervals over datasets, the best on top; filled: tied for the top."""
+    """Mean ranks with bootstrap intervals over datasets, the best on top; filled markers are tied for the top."""
     from matplotlib.figure import Figure
 
     names = list(found.mean_ranks.index)
@@ -46,7 +46,7 @@ def ranks_figure(found: Ranking, width: float = TEXT, ink: str = INK) -> Any:
 
 
 def top_words(found: Ranking) -> str:
-    """Who is tied for the top, in a few words."""
+    """Which methods are tied for the top, in a few words."""
     if len(found.blocks) < FEWEST:
         return f"{len(found.blocks)} datasets are too few to tell any method from the best"
     if len(found.top) == 1:
@@ -55,7 +55,7 @@ def top_words(found: Ranking) -> str:
 
 
 def critical_difference_figure(found: Ranking, ink: str = INK) -> Any:
-    """Mean ranks on a line, the best at the left; a bar joins methods that Nemenyi's test cannot tell apart."""
+    """Mean ranks on a line, the best on the left; bars join methods that Nemenyi's test cannot distinguish."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
     from scikit_posthocs import critical_difference_diagram
@@ -77,7 +77,7 @@ def critical_difference_figure(found: Ranking, ink: str = INK) -> Any:
             text_h_margin=0.25,
         )
         for line in (line for bar in drawn["crossbars"] for line in bar):
-            line.set_xdata(sorted(line.get_xdata()))  # points come from a set, in another order in each process
+            line.set_xdata(sorted(line.get_xdata()))  # points come from a set, whose order depends on the process
         ax.set_xlim(0.4, len(safe) + 0.6)
         ax.set_xticks(range(1, len(safe) + 1))
         words = f"mean rank over {len(found.blocks)} datasets (1 is best), CD = {found.critical_difference:.2f}"

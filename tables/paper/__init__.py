@@ -1,7 +1,7 @@
-"""The paper's own numbers, and where they contradict each other, as data.
+"""The paper's numbers, and where they contradict each other, as data.
 
-`numbers.csv`: every mean and standard deviation of the five tables, in percent, as printed.
-`contradictions.csv`: one configuration with two values, or a sentence of the text that the tables do not bear out.
+`numbers.csv`: every mean and standard deviation of the five tables, in percent, as printed. `contradictions.csv`:
+configurations with two values, and sentences of the text that the tables do not support.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Contradiction:
-    """Two printed numbers that cannot both hold, or cannot both hold with the text."""
+    """Two printed numbers that cannot both be right, or that contradict the text."""
 
     kind: str
     coordinate: Coordinate
@@ -38,7 +38,7 @@ class Contradiction:
     other: Coordinate
     other_table: str
     statement: str
-    values: tuple[float, float, float, float]  # mean, std, the other's mean and std
+    values: tuple[float, float, float, float]  # mean, std, and mean, std of the other number
 
     def touches(self, coordinate: Coordinate) -> bool:
         return coordinate in (self.coordinate, self.other)
@@ -51,7 +51,7 @@ def _rows(name: str) -> list[dict[str, str]]:
 
 @cache
 def numbers() -> tuple[Number, ...]:
-    """Every number of the paper's five tables, in its order."""
+    """Every number of the paper's five tables, in order."""
     return tuple(
         Number(
             row["table"],
@@ -67,7 +67,7 @@ def numbers() -> tuple[Number, ...]:
 
 @cache
 def contradictions() -> tuple[Contradiction, ...]:
-    """Where the paper disagrees with itself."""
+    """Where the paper contradicts itself."""
     found = []
     for row in _rows("contradictions.csv"):
         place, rest = (row["dataset"], int(row["k"])), (row["backbone"], row["readout"])

@@ -154,7 +154,7 @@ def test_same_generator_same_weights_and_torch_is_left_alone() -> None:
 
 def test_a_larger_graph_than_those_of_training_is_refused_in_one_line() -> None:
     model = fit_autoencoder([ring(4)], np.random.default_rng(0), width=4, epochs=1)
-    with pytest.raises(UserError, match=r"5 nodes does not fit .* at most 4; .*onehot"):
+    with pytest.raises(UserError, match=r"5 nodes is too large .* at most 4 nodes; .*onehot"):
         model.encode([ring(5)])
 
 

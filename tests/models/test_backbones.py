@@ -99,5 +99,5 @@ def test_layers_and_width_are_as_asked() -> None:
 
 def test_heads_must_divide_the_width() -> None:
     assert backbone("gat", "heads=3,width=6")(X, EDGES).shape == (5, 6)
-    with pytest.raises(UserError, match="width=6 does not divide by heads=4"):
+    with pytest.raises(UserError, match="width=6 is not divisible by heads=4"):
         backbone("gat", "heads=4,width=6")

@@ -84,5 +84,5 @@ def test_the_auxiliary_loss_counts_in_training_and_never_in_a_prediction() -> No
 
 
 def test_a_readout_without_forward_says_so() -> None:
-    with pytest.raises(TypeError, match="Readout does not say how it pools"):
+    with pytest.raises(TypeError, match="Readout has no method `forward`"):
         Readout(2)(X, EDGES, None, BATCH, 2)

@@ -77,7 +77,9 @@ def test_a_run_on_a_disk_that_fills_up_ends_with_one_line_and_goes_on_when_there
     other = {"tracking_uri": f"sqlite:///{tools.prepare(tmp_path / 'store', mlflow_store)}/mlflow.db"}
     options = other if store == "elsewhere" else {}
     ballast = fill(disk, ROOM)
-    with pytest.raises(UserError, match="No space left on device; every trial before this one is kept, make room"):
+    with pytest.raises(
+        UserError, match="No space left on device; all trials before this one are kept; free some space"
+    ):
         tools.run(small(tools), folder, **options)
     kept = tools.results(folder)
     assert 0 < len(kept) < len(tools.results(whole))
@@ -93,7 +95,7 @@ def test_a_new_workspace_on_a_full_disk_is_one_line_and_leaves_no_half_of_a_stor
 ) -> None:
     disk = small_disk()
     fill(disk, ROOM)
-    with pytest.raises(UserError, match=r"No space left .* make room"):
+    with pytest.raises(UserError, match=r"No space left .* free some space"):
         tools.run(small(tools), disk / "runs")
     assert not list((disk / "runs").glob("mlflow*"))
 
@@ -144,7 +146,7 @@ def test_nothing_is_written_behind_a_half_line_that_could_not_be_taken_back(
         monkeypatch.setattr(os, "write", lambda file, data: write(file, bytes(data)[:9]) and refuse())
         monkeypatch.setattr(os, "ftruncate", refuse)
         for _ in range(2):
-            with pytest.raises(UserError, match="Input/output error; every trial before this one is kept"):
+            with pytest.raises(UserError, match="Input/output error; all trials before this one are kept"):
                 ledger.append(line(1))
         monkeypatch.undo()
         ledger.append(line(2))

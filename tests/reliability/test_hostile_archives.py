@@ -108,7 +108,7 @@ def test_a_name_that_is_not_the_utf_8_it_claims_to_be_is_told(
     name = raw.index(b"TINY", start)
     raw[name] = 0xE4
     archive.write_bytes(raw)
-    with pytest.raises(UserError, match=r"is not a whole zip archive .* get another copy"):
+    with pytest.raises(UserError, match=r"is not a complete zip archive .* get another copy"):
         import_path(archive, tmp_data_root)
 
 
@@ -159,7 +159,7 @@ def test_a_billionfold_expansion_takes_no_memory(tmp_path: Path) -> None:
     raw_zip(archive, "BOMB/BOMB_A.txt", packed, zipfile.ZIP_BZIP2, 6)
     assert archive.stat().st_size < 1000
     done = in_a_small_process(IMPORT, str(archive), str(tmp_path / "data"), memory=GIB)
-    assert "packed in a rare way" in done.stdout, done.stdout + done.stderr
+    assert "with an unsupported compression" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("claimed", [2**32 - 2, 10])

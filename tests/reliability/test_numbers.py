@@ -162,7 +162,7 @@ BAD = {
 
 @pytest.mark.parametrize("reason", BAD)
 def test_a_datasets_bad_graph_is_named(reason: str) -> None:
-    with pytest.raises(UserError, match=f"MINE: graph 1 has .*{reason.removeprefix('has ')}.*; mend the dataset"):
+    with pytest.raises(UserError, match=f"MINE: graph 1 has .*{reason.removeprefix('has ')}.*; fix the dataset"):
         GraphSet.from_graphs("MINE", [graph(), BAD[reason], graph(label=1)])
 
 

@@ -238,13 +238,13 @@ def test_tables_offered_are_those_with_cells_and_custom_for_the_rest(fake: Modul
         specs_for(index, (), ["tuned"])
 
 
-def test_controls_on_the_papers_data_stand_beside_plain_training(fake: ModuleType) -> None:
-    places = [Coordinate("PROTEINS", 10, name) for name in ("none", "duplicate", "dropedge")]
+def test_what_no_table_names_stands_beside_plain_training(fake: ModuleType) -> None:
+    places = [Coordinate("PROTEINS", 10, name) for name in ("none", "dropedge:p=0.4", "dropedge")]
     index = Index(from_records(fake.ledger(places)))
     specs = {spec.name: spec for spec in specs_for(index, (), ["default"])}
-    assert {row.augmenter for row in specs["custom"].rows} == {"none", "duplicate"}
+    assert {row.augmenter for row in specs["custom"].rows} == {"none", "dropedge:p=0.4"}
     assert {"10labelrate", "main_exp", "GAE"} <= set(specs)
-    with pytest.raises(UserError, match="every cell is in one of the other tables"):
+    with pytest.raises(UserError, match="every cell is already in another table"):
         specs_for(Index(from_records(fake.ledger(places[:1]))), ["custom"], ["default"])
 
 

@@ -239,3 +239,10 @@ def test_a_site_of_two_result_sets(fake: ModuleType, browser: Any, tmp_path: Pat
 def test_result_sets_are_named_by_their_folders() -> None:
     paths = ["lab/trials.parquet", "other/lab", "x/lab/ledger.jsonl", "mine.parquet"]
     assert names_of([Path(path) for path in paths]) == ["lab", "lab-2", "lab-3", "mine"]
+
+
+def test_a_dataset_that_has_learners_alone_breaks_no_figure(fake: ModuleType) -> None:
+    places = [Coordinate("PROTEINS", 10, name) for name in ("none", "dropedge")]
+    places += [Coordinate("DD", 10, "none", "", "", "wl"), Coordinate("NCI1", 10, "submix")]
+    page = render(from_records(fake.ledger(places)), [Request()], "learners beside")
+    assert "learners beside" in page and "WL" in page

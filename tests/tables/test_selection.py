@@ -160,5 +160,5 @@ def test_settings_that_no_property_tells_apart_are_an_error_too(fake: ModuleType
         (CHEMICAL, {"tuned": True, "augmenter": {"name": "none", "settings": {"a": a}, "label": f"none:a={a}"}})
         for a in (1, 2)
     ]
-    with pytest.raises(UserError, match="2 cells with other settings of the method"):
+    with pytest.raises(UserError, match="2 cells with different settings of the method"):
         index(fake, *variants).choose([CHEMICAL], "tuned", Pick())

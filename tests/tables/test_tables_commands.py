@@ -117,7 +117,7 @@ def test_compare_prints_and_writes(paper: Path) -> None:
         (("tables", "--style", "apa"), "unknown style 'apa'"),
         (("tables", "--where", "torch"), "--where torch cannot be read"),
         (("tables", "--where", "colour=red"), "unknown property of cells 'colour'"),
-        (("tables", "--preset", "quick"), "no cell has the properties asked for"),
+        (("tables", "--preset", "quick"), "no cell has the requested properties"),
         (("tables", "--settings", "tuned"), "there are no tuned cells yet"),
         (("tables", "--from", "nowhere.parquet"), "there is no workspace, ledger or archive nowhere.parquet"),
         (("tables", "GAE", "Pool", "--strict"), "table Pool has 32 cells without all their trials"),

@@ -1,4 +1,4 @@
-"""`bench check` and `bench inspect`: whether a plug-in can be trusted, and what its graphs look like."""
+"""`bench check` and `bench inspect`: whether a plug-in keeps its contract, and what its graphs look like."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ def check_plugins(
         ),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Every augmenter, readout and learner that `bench list` shows.")
+        bool, typer.Option("--all", help="Check every augmenter, readout and learner that `bench list` shows.")
     ] = False,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds that the checks of one plug-in may take.")] = 600,
+    timeout: Annotated[float, typer.Option(min=1, help="Time limit for the checks of one plug-in, in seconds.")] = 600,
 ) -> None:
-    """Hold augmenters, readouts and learners to what they promise: untouched input, own randomness, odd graphs borne.
+    """Check that augmenters, readouts and learners keep their contract.
 
-    Exit code 1 when something is broken.
+    Among others: the input is not modified, all randomness comes from the given generator, and unusual graphs (empty,
+    isolated nodes, self-loops) cause no error. Exits with code 1 if a check fails.
     """
     from rich.console import Console
 
@@ -34,7 +35,7 @@ def check_plugins(
     from bench.registry import UserError
 
     if bool(names) == everything:
-        raise UserError("bench check needs names of plug-ins, or --all for every one; `bench list` shows them")
+        raise UserError("bench check needs the names of plug-ins, or --all; `bench list` shows the names")
     console, reports = Console(), []
     with console.status("checking") as status:
         for report in api.check(names or (), timeout):
@@ -48,22 +49,25 @@ def check_plugins(
 
 
 def inspect(
-    dataset: Annotated[str, typer.Argument(help="Dataset whose graphs are augmented.")],
+    dataset: Annotated[str, typer.Argument(help="Dataset to augment.")],
     augmenter: Annotated[
         list[str] | None,
         typer.Option(
-            "--augmenter", "-a", help="name[:key=value,...]; may be repeated.", autocompletion=completion.augmenters
+            "--augmenter",
+            "-a",
+            help="Augmenter as name[:key=value,...]. Repeatable.",
+            autocompletion=completion.augmenters,
         ),
     ] = None,
-    k: Annotated[int, typer.Option("-k", help="Labelled graphs per class.")] = 10,
-    fold: Annotated[int, typer.Option(help="The first trial's fold.")] = 0,
-    repeat: Annotated[int, typer.Option(help="The first trial's repeat of the label draw.")] = 0,
-    trials: Annotated[int, typer.Option(help="How many trials, over the folds from the first on.")] = 3,
+    k: Annotated[int, typer.Option("-k", help="Labeled graphs per class.")] = 10,
+    fold: Annotated[int, typer.Option(help="Fold of the first trial.")] = 0,
+    repeat: Annotated[int, typer.Option(help="Label draw of the first trial.")] = 0,
+    trials: Annotated[int, typer.Option(help="Number of trials, one per fold, starting at --fold.")] = 3,
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
     data: DataOption = None,
     tracking_uri: TrackingOption = None,
 ) -> None:
-    """Show what generated graphs look like beside the originals: a table, and a picture in WORKSPACE/inspect.
+    """Compare generated graphs with the originals: a table, and a figure in WORKSPACE/inspect.
 
     The graphs are those that `bench run` would train on in the same trials, with GCN and mean readout.
     """

@@ -1,4 +1,4 @@
-"""`bench data`: what is there, and how to get the rest."""
+"""`bench data`: list the datasets at hand and add others."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from bench.registry import UserError
 if TYPE_CHECKING:
     from bench.datasets.importing import Brought
 
-app = typer.Typer(help="See, fetch and import datasets and splits.", no_args_is_help=True)
+app = typer.Typer(help="List, download and import datasets and splits.", no_args_is_help=True)
 
 DataOption = Annotated[
     Path | None,
-    # The variable of `bench.datasets.paths`, whose package imports numpy: `bench --help` need not wait for that.
+    # The variable from `bench.datasets.paths`; importing that package would load numpy and slow down `bench --help`.
     typer.Option("--data", envvar="BENCH_DATA", help="Data root.", show_default="the user's cache folder"),
 ]
 
@@ -61,19 +61,22 @@ def status(data: DataOption = None) -> None:
 
 @app.command()
 def fetch(
-    names: Annotated[list[str] | None, typer.Argument(help="Datasets; the paper's six when none is named.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Datasets. Default: the six of the paper.")] = None,
     data: DataOption = None,
     tu_url: Annotated[
-        str | None, typer.Option(envvar="BENCH_TU_URL", help="Where NAME.zip lies.", show_default="as in PyG")
+        str | None,
+        typer.Option(envvar="BENCH_TU_URL", help="URL of the folder that contains NAME.zip.", show_default="as in PyG"),
     ] = None,
     splits_url: Annotated[
         str | None,
         typer.Option(
-            envvar="BENCH_SPLITS_URL", help="Where FAMILY/NAME_splits.json lies.", show_default="the authors'"
+            envvar="BENCH_SPLITS_URL",
+            help="URL of the folder that contains FAMILY/NAME_splits.json.",
+            show_default="the authors'",
         ),
     ] = None,
 ) -> None:
-    """Download TU datasets and the published splits of Errica et al., checked, with time limits."""
+    """Download and verify TU datasets and the published splits of Errica et al."""
     from bench.datasets import resolve_dataset
     from bench.datasets.catalogue import PAPER_SETS
     from bench.datasets.fetching import fetch as fetch_dataset
@@ -89,20 +92,22 @@ def fetch(
 def import_(
     paths: Annotated[
         list[Path],
-        typer.Argument(help="Archives, folders in TU layout, files of graphs (.pt), split files, or folders of them."),
+        typer.Argument(
+            help="Archives, folders in TU layout, graph files (.pt), split files, or folders that contain them."
+        ),
     ],
     data: DataOption = None,
     name: Annotated[
         str | None, typer.Option(help="Name of the dataset in a .pt file.", show_default="the file's name")
     ] = None,
     metric: Annotated[
-        str | None, typer.Option(help="What results on it are judged by: roc_auc, ...", show_default="accuracy")
+        str | None, typer.Option(help="Primary metric of the dataset: roc_auc, ...", show_default="accuracy")
     ] = None,
     family: Annotated[
         str | None, typer.Option(help="Name of the split family.", show_default="the split file's folder")
     ] = None,
 ) -> None:
-    """Take in datasets (NAME.zip, folders, a list of graphs in a .pt file) and split files (NAME_splits.json)."""
+    """Import datasets (NAME.zip, folders, a list of graphs in a .pt file) and split files (NAME_splits.json)."""
     from bench.datasets.graph_files import SUFFIXES, import_graphs
     from bench.datasets.importing import find_items, import_path
     from bench.datasets.paths import data_root
@@ -112,7 +117,7 @@ def import_(
     items.sort(key=lambda item: item.name.endswith("_splits.json"))
     graphs = [item for item in items if item.suffix.lower() in SUFFIXES]
     if (name or metric) and len(graphs) != 1:
-        raise UserError(f"--name and --metric are for one .pt file of graphs, and there are {len(graphs)} here")
+        raise UserError(f"--name and --metric apply to a single .pt file of graphs, and {len(graphs)} were given")
     if metric:
         from bench.protocol.registries import METRICS
 
@@ -127,7 +132,7 @@ def import_(
             failures.append(error)
             typer.echo(f"failed     {item}: {error}", err=True)
     if failures:
-        raise UserError(f"{len(failures)} of {len(items)} could not be imported; the first: {failures[0]}")
+        raise UserError(f"{len(failures)} of {len(items)} could not be imported; the first error: {failures[0]}")
 
 
 def _tell(brought: Brought) -> None:

@@ -1,4 +1,4 @@
-"""`bench status`, `bench why`, `bench merge` and `bench verify`: the ledger itself."""
+"""`bench status`, `why`, `merge`, `rekey`, `share` and `verify`: commands on the ledger itself."""
 
 from __future__ import annotations
 
@@ -26,18 +26,20 @@ if TYPE_CHECKING:
 
 def status(
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
-    source: Annotated[Path | None, typer.Option("--from", help="A ledger file or a parquet archive instead.")] = None,
+    source: Annotated[
+        Path | None, typer.Option("--from", help="Read a ledger file or a Parquet archive instead of the workspace.")
+    ] = None,
     grid: GridOption = None,
     preset: PresetOption = None,
     data: DataOption = None,
 ) -> None:
-    """Done, failed, stale and missing trials of each cell in the ledger; with --grid, what a whole grid lacks."""
+    """Show done, failed, stale and missing trials per cell; with --grid, what a whole grid still lacks."""
     from bench.datasets.paths import data_root
     from bench.registry import UserError
 
     if grid is None:
         if preset is not None:
-            raise UserError(f"--preset {preset} says how a grid is run; add --grid NAME")
+            raise UserError(f"--preset {preset} applies to a grid; add --grid NAME")
         from bench.cli.status import print_status
 
         print_status(source or workspace, data_root(data))
@@ -59,7 +61,7 @@ def why(
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
     data: DataOption = None,
 ) -> None:
-    """Which part of a cell's key is not what the code here would make, and which cell is the nearest to it."""
+    """Explain why a cell is stale: which part of its key has changed, and which cell is closest to it."""
     from bench.cli.why import explain
     from bench.datasets.paths import data_root
 
@@ -67,12 +69,12 @@ def why(
 
 
 def merge(
-    ledgers: Annotated[list[Path], typer.Argument(help="Workspaces, ledger files or archives of separate machines.")],
+    ledgers: Annotated[list[Path], typer.Argument(help="Workspaces, ledger files or archives to merge.")],
     into: Annotated[
-        Path | None, typer.Option(help="Workspace that takes all of them.", show_default="the first one named")
+        Path | None, typer.Option(help="Workspace to write to.", show_default="the first one named")
     ] = None,
 ) -> None:
-    """Join ledgers; two different results for one trial are refused, and then nothing is written."""
+    """Merge ledgers. Two different results for the same trial are an error, and nothing is written."""
     from rich.console import Console
 
     from bench.registry import UserError
@@ -80,11 +82,11 @@ def merge(
     from bench.results.workspace import Workspace
 
     if into is None and len(ledgers) < 2:
-        raise UserError(f"there is nothing to merge {ledgers[0]} with; name another ledger, or --into a workspace")
+        raise UserError(f"there is nothing to merge {ledgers[0]} with; name another ledger, or give --into WORKSPACE")
     target = into or ledgers[0]
     if target.is_file() or (Workspace(target).shared.is_file() and not Workspace(target).ledger.is_file()):
         what = "a file" if target.is_file() else "a shared folder"
-        raise UserError(f"{target} is {what}; give the workspace to merge into with --into FOLDER")
+        raise UserError(f"{target} is {what}; name a workspace to write to with --into FOLDER")
     added = merge_ledgers(ledgers, Workspace(target))
     Console().print(
         f"new to {target}: {counted(added.cells, 'cell')} and {counted(added.trials, 'trial')}; "
@@ -95,13 +97,13 @@ def merge(
 
 
 def rekey(
-    source: Annotated[Path, typer.Argument(help="A workspace, a ledger file or an archive of an earlier version.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="A .parquet file, or a new workspace.")],
+    source: Annotated[Path, typer.Argument(help="Workspace, ledger file or archive of an earlier version.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Parquet file or new workspace to write.")],
     data: DataOption = None,
 ) -> None:
-    """Carry results over to the keys of this version, where nothing that decides their digits has changed.
+    """Carry results over to the keys of this version if nothing that affects their digits has changed.
 
-    Settings, versions and data are compared cell by cell; `bench verify` then runs a sample again.
+    Settings, versions and data are compared cell by cell; check a sample with `bench verify` afterwards.
     """
     from rich.console import Console
 
@@ -113,7 +115,7 @@ def rekey(
     from bench.results.workspace import Workspace, lines_at
 
     if out.suffix != ".parquet" and Workspace(out).ledger.exists():
-        raise UserError(f"{out} has a ledger already; name a new workspace with --out")
+        raise UserError(f"{out} already has a ledger; name a new workspace with --out")
     found = carry_over(lines_at(source), data_root(data))
     console = Console()
     for reason, keys in found.refused.items():
@@ -121,7 +123,7 @@ def rekey(
             f"{counted(len(keys), 'cell')} left behind: {reason}", markup=False, highlight=False, soft_wrap=True
         )
     if not found.keys:
-        raise UserError(f"nothing of {source} can be carried over; its cells stay behind for the reasons above")
+        raise UserError(f"nothing in {source} can be carried over, for the reasons above; run the cells again")
     if out.suffix == ".parquet":
         write_archive(found.records, out)
     else:
@@ -140,16 +142,16 @@ def share(
     folder: Annotated[Path, typer.Argument(help="Folder to write.")],
     sources: Annotated[
         list[Path] | None,
-        typer.Argument(help="Workspaces, ledger files or archives; several are joined.", show_default="runs"),
+        typer.Argument(help="Workspaces, ledger files or archives; several are merged.", show_default="runs"),
     ] = None,
     data: DataOption = None,
     graphs: Annotated[
-        bool, typer.Option("--graphs", help="Also the graphs of datasets that were stored from memory or a file.")
+        bool, typer.Option("--graphs", help="Include the graphs of datasets that came from memory or a file.")
     ] = False,
 ) -> None:
-    """Write results for somebody else: trials, tables, report, environment, and a README with the commands that check.
+    """Write a folder to share: trials, tables, report, environment, and a README with the commands to check them.
 
-    `bench tables --from FOLDER`, `verify --from`, `merge` and `bench.load` in Python take the folder.
+    `bench tables --from FOLDER`, `bench verify --from`, `bench merge` and, in Python, `bench.load` accept the folder.
     """
     from rich.console import Console
 
@@ -169,18 +171,18 @@ def share(
 
 def verify(
     source: Annotated[
-        Path, typer.Option("--from", help="A workspace, a ledger file or a parquet archive.")
+        Path, typer.Option("--from", help="Workspace, ledger file or Parquet archive.")
     ] = DEFAULT_WORKSPACE,
-    sample: Annotated[int, typer.Option(min=1, help="How many finished trials to run again.")] = 10,
-    seed: Annotated[int, typer.Option(help="Which ones: the same seed chooses the same trials.")] = 0,
+    sample: Annotated[int, typer.Option(min=1, help="Number of finished trials to run again.")] = 10,
+    seed: Annotated[int, typer.Option(help="Seed of the sample: the same seed chooses the same trials.")] = 0,
     data: DataOption = None,
     device: DeviceOption = "cpu",
     jobs: JobsOption = None,
     trial_timeout: TrialTimeoutOption = None,
 ) -> None:
-    """Run finished trials again and compare every digit; exit code 1 when one comes out different.
+    """Run finished trials again and compare every digit; exit with code 1 if one differs.
 
-    A file beside the trials keeps what was found; `bench report` and `bench report --site` show it.
+    The outcome is recorded in a file beside the trials; `bench report` and `bench report --site` show it.
     """
     from rich.console import Console
     from rich.markup import escape
@@ -198,7 +200,7 @@ def verify(
     check_workers(jobs, trial_timeout)
     console, root = Console(), data_root(data)
     candidates = Candidates.of(source, root)
-    verification.read(source)  # a damaged record is told before anything runs
+    verification.read(source)  # report a damaged record before anything runs
     if candidates.stale:
         console.print(f"left out: {counted(candidates.stale, 'trial')} of other versions or other data than here")
 

@@ -1,4 +1,4 @@
-"""`bench list`: what there is to choose from."""
+"""`bench list`: everything that can be chosen."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import typer
 def list_plugins(
     name: Annotated[
         str | None,
-        typer.Argument(help="One of the names: show its settings, what a grid holds, or what a table prints."),
+        typer.Argument(
+            help="Show the settings of this plug-in, the contents of this grid, or the layout of this table."
+        ),
     ] = None,
 ) -> None:
-    """Learners, augmenters, models, datasets, metrics, presets, grids and tables; with a NAME, what it consists of."""
+    """List learners, augmenters, models, datasets, metrics, presets, grids and tables, or describe one by NAME."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table

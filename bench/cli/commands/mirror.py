@@ -15,9 +15,11 @@ from bench.cli.words import counted
 def ui(
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 5000,
-    host: Annotated[str, typer.Option(help="Address to listen on; the default is this machine alone.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="Address to listen on. The default accepts connections from this machine only.")
+    ] = "127.0.0.1",
 ) -> None:
-    """Open MLflow's UI on the workspace (this machine alone unless --host says otherwise)."""
+    """Open the MLflow UI on the workspace."""
     from rich.console import Console
 
     from bench.registry import UserError
@@ -49,7 +51,7 @@ def sync(
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
     tracking_uri: TrackingOption = None,
 ) -> None:
-    """Rebuild the MLflow mirror from the ledger; what is there already stays as it is."""
+    """Rebuild the MLflow mirror from the ledger; existing runs are left as they are."""
     from rich.console import Console
 
     from bench.results.workspace import Workspace

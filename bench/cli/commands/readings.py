@@ -1,4 +1,4 @@
-"""`bench readings`: what each reading of the paper gives."""
+"""`bench readings`: what results from each reading of the paper."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from bench.cli.options import DEFAULT_WORKSPACE, WorkspaceOption
 
 def readings(
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
-    source: Annotated[Path | None, typer.Option("--from", help="Read a ledger file or an archive instead.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder. Default: readings in the workspace.")] = None,
-    formats: Annotated[str, typer.Option("--formats", help="Of the figure: pdf, svg, png.")] = "pdf,svg,png",
+    source: Annotated[
+        Path | None, typer.Option("--from", help="Read a ledger file or an archive instead of the workspace.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder to write to. Default: WORKSPACE/readings.")
+    ] = None,
+    formats: Annotated[str, typer.Option("--formats", help="Formats of the figure: pdf, svg, png.")] = "pdf,svg,png",
 ) -> None:
-    """Compare readings of the paper: plain training, the gain of GDM, collapse; with the specification curve.
+    """Compare readings of the paper: plain training, the gain of GDM, collapse; with a specification curve.
 
-    The study's trials come from `bench run --grid readings`, which goes on where it stopped; with --dry-run it says
-    how long it takes.
+    Run the trials of this study with `bench run --grid readings`, which resumes where it stopped; add --dry-run to see
+    how long it will take.
     """
     from rich.console import Console
 
@@ -49,7 +53,7 @@ def readings(
 
 
 def write(path: Path, text: str) -> None:
-    """A whole file or none."""
+    """Write the file completely or not at all."""
     from bench.registry import UserError
     from tables.writing import whole_file
 

@@ -57,27 +57,32 @@ def run(
         bool, typer.Option("--skip-unavailable", help="Go on without what cannot run here; every table says so.")
     ] = False,
     tuned: Annotated[
-        bool, typer.Option("--tuned", help="With the settings that bench tune found best, each fold with its own.")
+        bool, typer.Option("--tuned", help="Use the best settings found by bench tune, separately for each fold.")
     ] = False,
     pooled: Annotated[
-        bool, typer.Option("--pooled", help="With --tuned: one setting for all folds, of bench tune --pooled.")
+        bool, typer.Option("--pooled", help="With --tuned: use the settings of bench tune --pooled for all folds.")
     ] = False,
     storage: Annotated[
         str | None,
-        typer.Option(help="With --tuned: where the studies are. Default: in the workspace.", show_default=False),
+        typer.Option(help="With --tuned: the storage of the studies. Default: in the workspace.", show_default=False),
     ] = None,
     shard: Annotated[
         str | None,
-        typer.Option("--shard", help="Only part I of N equal parts: I/N. Join the parts with bench merge."),
+        typer.Option("--shard", help="Run part I of N equal parts: I/N. Join the parts with bench merge."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would run, what cannot, and how long it would take.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Show what would run, what cannot run, and how long it would take; run nothing."
+        ),
     ] = False,
-    probe: Annotated[bool, typer.Option(help="With --dry-run: time a few epochs of what was never measured.")] = True,
+    probe: Annotated[
+        bool, typer.Option(help="With --dry-run: time a few epochs of methods without recorded trials.")
+    ] = True,
 ) -> None:
-    """Run what is missing of a grid, or of the axes given; ends with a comparison table.
+    """Run the missing trials of a grid, or of the given axes, and show a comparison table.
 
-    Without --grid and --dataset it is the grid `quick`. Beside --grid, the axes narrow it.
+    Without --grid and --dataset, runs the grid `quick`. With --grid, the axes narrow the grid.
     """
     from bench.execution.request import RunRequest
     from bench.plan.asked import adjusted, changed, chosen_grid
@@ -123,12 +128,14 @@ def run(
 
 
 def asked_precision(points: float | None, most: int | None) -> Precision | None:
-    """The width to reach, and where to stop without it."""
+    """The requested precision and the cap on label draws."""
     from bench.execution.precision import MOST_DRAWS, Precision
     from bench.registry import UserError
 
     if points is None:
         if most is not None:
-            raise UserError(f"--max-repeats {most} limits --precision; add --precision POINTS, or use --repeats")
+            raise UserError(
+                f"--max-repeats {most} applies only to --precision; add --precision POINTS, or use --repeats"
+            )
         return None
     return Precision(points, MOST_DRAWS if most is None else most)

@@ -1,4 +1,4 @@
-"""The commands that publish: tables, figures, the comparison with the paper, and the report."""
+"""The publishing commands: tables, figures, the comparison with the paper, and the report."""
 
 from __future__ import annotations
 
@@ -20,37 +20,47 @@ if TYPE_CHECKING:
 
 FromOption = Annotated[
     Path | None,
-    typer.Option("--from", help="Read trials from a parquet or JSON-lines file instead of the workspace's ledger."),
+    typer.Option("--from", help="Read trials from a Parquet or JSON Lines file instead of the workspace's ledger."),
 ]
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Folder to write to. Default: WORKSPACE/tables.")]
-MetricOption = Annotated[str, typer.Option(help="accuracy, balanced_accuracy, macro_f1 or another that was recorded.")]
-FeaturesOption = Annotated[
-    str, typer.Option(help="Node features of the sets without any; several, with commas, give a table each.")
+MetricOption = Annotated[
+    str, typer.Option(help="Metric: accuracy, balanced_accuracy, macro_f1 or any other that was recorded.")
 ]
-SplitsOption = Annotated[str, typer.Option(help="Split family, or `published` or `stratified`.")]
+FeaturesOption = Annotated[
+    str,
+    typer.Option(
+        help="Node features of datasets that have none of their own; several, comma-separated, give one table each."
+    ),
+]
+SplitsOption = Annotated[str, typer.Option(help="Split family, `published` or `stratified`.")]
 PresetOption = Annotated[str, typer.Option(help="Training preset.")]
 WhereOption = Annotated[
     list[str] | None,
-    typer.Option(help="Pick cells by any property, as torch=2.13 or augmenter-version=latest. May be repeated."),
+    typer.Option(help="Select cells by any property: torch=2.13, augmenter-version=latest. Repeatable."),
 ]
 MixOption = Annotated[
-    list[str] | None, typer.Option(help="A property in which the cells of one table may differ. May be repeated.")
+    list[str] | None, typer.Option(help="Allow the cells of one table to differ in this property. Repeatable.")
 ]
 DrawsOption = Annotated[
     int | None,
     typer.Option(
         "--repeats",
         min=0,
-        help="Label draws per fold to use, 0 for all on record. Default: three in the paper's tables, else all.",
+        help="Label draws per fold to use; 0 uses all. Default: three in the paper's tables, all elsewhere.",
         show_default=False,
     ),
 ]
 StrictOption = Annotated[
-    bool, typer.Option("--strict", help="Refuse cells with missing trials instead of showing n/N.")
+    bool, typer.Option("--strict", help="Fail if cells have missing trials instead of showing n/N.")
 ]
-MarkOption = Annotated[str, typer.Option(help="best, ties (with the best) or significance (to plain training).")]
-SettingsOption = Annotated[str, typer.Option(help="default, tuned, or default,tuned for both side by side.")]
-OneSettingsOption = Annotated[str, typer.Option("--settings", help="default or tuned.")]
+MarkOption = Annotated[
+    str,
+    typer.Option(help="Mark the best, all ties with the best (ties), or differences to plain training (significance)."),
+]
+SettingsOption = Annotated[
+    str, typer.Option(help="Settings to show: default, tuned, or default,tuned for both side by side.")
+]
+OneSettingsOption = Annotated[str, typer.Option("--settings", help="Settings to show: default or tuned.")]
 
 
 def tables(
@@ -58,16 +68,16 @@ def tables(
         list[str] | None,
         typer.Argument(
             help="10labelrate, Match, GAE, GNN_Baseline, Pool, main_exp, learners, learners_by_k, custom, or "
-            "a grid file. Default: all with results."
+            "a grid file. Default: every table with results."
         ),
     ] = None,
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
     source: FromOption = None,
     out: OutOption = None,
-    style: Annotated[str, typer.Option(help="paper or booktabs.")] = "paper",
+    style: Annotated[str, typer.Option(help="LaTeX style: paper or booktabs.")] = "paper",
     mark: MarkOption = "best",
     metric: Annotated[
-        str, typer.Option(help="accuracy, balanced_accuracy, ...", show_default="what the dataset is judged by")
+        str, typer.Option(help="Metric: accuracy, balanced_accuracy, ...", show_default="the dataset's primary metric")
     ] = "",
     settings: SettingsOption = "default",
     features: FeaturesOption = "",
@@ -78,14 +88,14 @@ def tables(
     repeats: DrawsOption = None,
     strict: StrictOption = False,
     standalone: Annotated[
-        bool, typer.Option("--standalone", help="Also one document that compiles by itself.")
+        bool, typer.Option("--standalone", help="Also write one LaTeX document that compiles on its own.")
     ] = False,
-    document_class: Annotated[str, typer.Option(help="Class of that document: article or llncs.")] = "article",
+    document_class: Annotated[str, typer.Option(help="Document class for --standalone: article or llncs.")] = "article",
     export: Annotated[Path | None, typer.Option(help="Also write every trial to this parquet file.")] = None,
     rows: Annotated[
-        str, typer.Option(help="A table of your own: properties by row, as augmenter.eps or augmenter,backbone.")
+        str, typer.Option(help="Rows of a table of your own: properties such as augmenter.eps or augmenter,backbone.")
     ] = "",
-    columns: Annotated[str, typer.Option(help="Properties by column. Default with --rows: dataset,k.")] = "",
+    columns: Annotated[str, typer.Option(help="Columns of that table. Default with --rows: dataset,k.")] = "",
     name: Annotated[str, typer.Option(help="File name of that table.", show_default="own")] = "",
     caption: Annotated[str, typer.Option(help="Caption of that table.", show_default=False)] = "",
     set_: SetOption = None,
@@ -95,7 +105,7 @@ def tables(
 ) -> None:
     """Write tables from the ledger: LaTeX, CSV, Markdown and a macro for each cell.
 
-    The paper's by their names, one of your own by --rows and --columns, or the one that a grid file describes.
+    Name the paper's tables, build your own with --rows and --columns, or pass a grid file that describes one.
     """
     from dataclasses import replace
 
@@ -118,8 +128,8 @@ def tables(
         filled = [fill(index, spec, own) for spec, own in choice.filled_with(index, request)]
         grids += [grid for grid in filled if names or any(entry.value.n for entry in grid.entries)]
     if not grids:
-        raise UserError("no cell has the properties asked for; see what there is with: bench status")
-    # everything is rendered before anything is written: an error leaves no half of a set behind
+        raise UserError("no cell has the requested properties; `bench status` shows what there is")
+    # render everything before writing anything, so that an error leaves no incomplete set of files
     texts: dict[str, str] = {}
     for grid in grids:
         for kind in KINDS:
@@ -130,7 +140,7 @@ def tables(
             texts[f"{grid.name}-overall.tex"] = latex.pooled(grid, over)
             texts[f"{grid.name}-overall.md"] = formats.pooled_markdown(over)
         texts[f"{grid.name}.csv"] = formats.tidy(grid, index).to_csv(index=False, float_format="%.12g")
-    macros = f"{grids[0].name}-macros.tex" if choice.own else "macros.tex"  # one's own leaves the others' alone
+    macros = f"{grids[0].name}-macros.tex" if choice.own else "macros.tex"  # keeps the other macros
     texts[macros] = latex.macros(grids)
     if standalone:
         bodies = [texts[file] for file in texts if file.endswith(".tex") and file != macros]
@@ -180,7 +190,7 @@ def figures(
     repeats: DrawsOption = None,
     strict: StrictOption = False,
 ) -> None:
-    """Draw differences to plain training, label rates, ranks, costs, learners, and our numbers beside the paper's."""
+    """Plot differences to plain training, label rates, ranks, costs, learners, and our results against the paper's."""
     from tables import style
     from tables.publishing import all_figures
 
@@ -213,7 +223,7 @@ def compare(
     mix: MixOption = None,
     repeats: DrawsOption = None,
 ) -> None:
-    """Set our numbers beside the paper's: difference, noise, verdict, and the paper's own contradictions."""
+    """Compare our results with the paper's: difference, noise, verdict, and the paper's own contradictions."""
     from rich.console import Console
 
     from tables import compare as comparing
@@ -258,9 +268,9 @@ def report(
     mix: MixOption = None,
     repeats: DrawsOption = None,
 ) -> None:
-    """Write one self-contained HTML page: verdict, differences, every cell, tables, the paper's numbers, provenance.
+    """Write one self-contained HTML page: verdict, differences, cells, tables, comparison with the paper, provenance.
 
-    With --site a folder of such pages, one for each result set, with an index that compares them.
+    With --site, write a folder with one such page per result set and an index that compares them.
     """
     from bench.results.frame import Results
     from bench.results.ledger import LedgerState
@@ -272,7 +282,7 @@ def report(
 
     sources = source or [workspace]
     if len(sources) > 1 and site is None:
-        raise UserError(f"--from was given {len(sources)} times; a report is of one result set, several need --site")
+        raise UserError(f"--from was given {len(sources)} times; a report shows one result set; use --site for several")
     if site is not None and out is not None:
         raise UserError("--out names the file of one report and --site a folder of several; give one of them")
     requests = _requests(_picks(features, splits, preset, where, mix), settings, mark, metric, repeats=repeats)
@@ -305,7 +315,7 @@ def _records(workspace: Path, source: Path | None, curves: bool = True) -> Itera
 
 
 def _sorted_out(where: list[str] | None, index: Index) -> tuple[list[str], dict[str, str]]:
-    """What was asked of cells: facets, by which a ledger's cells are told apart, and properties that place them."""
+    """The conditions on cells: facets, which tell cells of a ledger apart, and properties that select among them."""
     facts, places = [], {}
     for item in where or ():
         name, equals, value = (part.strip() for part in item.partition("="))
@@ -317,7 +327,7 @@ def _sorted_out(where: list[str] | None, index: Index) -> tuple[list[str], dict[
 
 
 def _picks(features: str, splits: str, preset: str, where: list[str] | None, mix: list[str] | None) -> dict[str, Pick]:
-    """The cells that the options ask for: one pick for each kind of features, under what it adds to a file's name."""
+    """The cells that the options select: one pick per kind of features, by the suffix that it adds to file names."""
     from tables.selection import Pick
 
     picked: dict[str, str] = {}
@@ -343,7 +353,7 @@ def _requests(
     one: bool = False,
     repeats: int | None = None,
 ) -> list[Request]:
-    """What the options ask for; one request for each pick."""
+    """The requests that the options describe, one per pick."""
     from tables.grid import Request
 
     kinds = _words(settings)

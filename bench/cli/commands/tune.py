@@ -26,40 +26,45 @@ def tune(
         typer.Option(
             "--trials",
             "-n",
-            help="Trials of each study, the defaults' one included. A method takes at most trials x folds x repeats "
-            "trainings, nested or pooled.",
+            help="Trials per study, the default settings included. A method takes at most trials x folds x repeats "
+            "trainings, with or without --pooled.",
         ),
     ] = 30,
     pooled: Annotated[
         bool,
         typer.Option(
             "--pooled",
-            help="One study a method over all folds together, instead of one a fold. Its settings have seen test "
-            "graphs: other folds' parts contain this fold's. Whatever is made of them says so.",
+            help="Run one study per method over all folds instead of one per fold. Settings are then chosen on test "
+            "graphs, because one fold's validation graphs are another's test graphs; all output says so.",
         ),
     ] = False,
-    timeout: Annotated[float | None, typer.Option(help="Seconds after which no further trial begins.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Start no new trial after this many seconds.")] = None,
     space: Annotated[
         list[str] | None,
-        typer.Option(help="lr=0.001..0.01, gdm-unc.encoder=gsae|vgsae, or gcn.layers=4 to fix. May be repeated."),
+        typer.Option(
+            help="Search space: lr=0.001..0.01, gdm-unc.encoder=gsae|vgsae, or a fixed value: gcn.layers=4. Repeatable."
+        ),
     ] = None,
     validation: Annotated[
-        str, typer.Option(help="budget: as many validation graphs per class as labels; full: the fold's whole part.")
+        str,
+        typer.Option(
+            help="budget (as many validation graphs per class as labels) or full (the fold's whole validation part)."
+        ),
     ] = "budget",
-    sampler: Annotated[str, typer.Option(help="tpe, gp or random.")] = "tpe",
+    sampler: Annotated[str, typer.Option(help="Optuna sampler: tpe, gp or random.")] = "tpe",
     pruner: Annotated[
-        str, typer.Option(help="median, wilcoxon or none: when a trial is given up after three trainings or more.")
+        str, typer.Option(help="Optuna pruner, applied after at least three trainings: median, wilcoxon or none.")
     ] = "median",
-    seed: Annotated[int, typer.Option(help="Another one gives another sequence of trials.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the sampler.")] = 0,
     storage: Annotated[
         str | None, typer.Option(help="Any Optuna storage URL. Default: SQLite in the workspace.", show_default=False)
     ] = None,
-    status: Annotated[bool, typer.Option("--status", help="Only show the studies of the storage.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Show the studies in the storage and exit.")] = False,
     by_fold: Annotated[
-        bool, typer.Option("--by-fold", help="With --status: a line for each fold's study, with its best settings.")
+        bool, typer.Option("--by-fold", help="With --status: one row per fold, with its best settings.")
     ] = False,
     folds: options.FoldsOption = None,
-    repeats: Annotated[int, typer.Option(help="Label draws per fold: each trial is the mean over them.")] = 1,
+    repeats: Annotated[int, typer.Option(help="Label draws per fold; a trial's value is the mean over them.")] = 1,
     preset: options.PresetOption = None,
     epochs: options.EpochsOption = None,
     features: options.FeaturesOption = None,
@@ -76,14 +81,14 @@ def tune(
     device: options.DeviceOption = "cpu",
     engine: options.EngineOption = DEFAULT_ENGINE,
     skip_unavailable: Annotated[
-        bool, typer.Option("--skip-unavailable", help="Go on without what cannot run here.")
+        bool, typer.Option("--skip-unavailable", help="Skip cells that cannot run here.")
     ] = False,
 ) -> None:
-    """Search good settings for every method of a grid: the same number of trials for each, plain training included.
+    """Search for good settings of every method of a grid, with the same number of trials each, plain training included.
 
-    Each fold has a study of its own. A trial trains on k labeled graphs per class of that fold and is worth its
-    accuracy on the fold's validation graphs; `bench run --tuned` measures the best settings on that fold alone. So no
-    setting is ever chosen on a graph that it is tested on. The same command goes on where it was stopped.
+    Each fold has a study of its own. A trial trains on k labeled graphs per class of the fold and is scored by accuracy
+    on the fold's validation graphs; `bench run --tuned` then uses the best settings on that fold only. No setting is
+    therefore chosen on a graph it is tested on. Repeat the command to resume.
     """
     if status or by_fold:
         show_status(workspace, storage, by_fold)
@@ -125,7 +130,7 @@ def tune(
 
 
 def show_status(workspace: Path, storage: str | None, by_fold: bool) -> None:
-    """The studies of a storage."""
+    """The studies in a storage."""
     from bench.cli.progress import output
     from bench.cli.tuning_status import print_studies
     from bench.results.workspace import Workspace

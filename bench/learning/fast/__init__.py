@@ -1,1 +1,1 @@
-"""The fast engine: forward and backward by hand over preallocated buffers, one trial at a time on one core."""
+"""The fast engine: handwritten forward and backward passes over preallocated buffers, one trial at a time."""

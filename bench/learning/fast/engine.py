@@ -1,4 +1,4 @@
-"""The fast engine: the reference's trials with every gradient written out; what it cannot do it hands over."""
+"""The fast engine: trains the same trials as the reference with handwritten gradients, or hands them over."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NO_SETTINGS: Mapping[str, Scalar] = MappingProxyType({})
 
 
 class FastEngine:
-    """Trains each problem by itself, so that its numbers never depend on what else is trained in the same call."""
+    """Trains each problem separately, so that results do not depend on what else is trained in the same call."""
 
     name = "fast"
 
@@ -47,7 +47,7 @@ class FastEngine:
 
 
 def fit_or_hand_over(problem: Problem) -> Fitted:
-    """A trained classifier; where the reference engine had to train it, the result says why."""
+    """A trained classifier; if the reference engine had to train it, the result gives the reason."""
     try:
         return fit_fast(problem)
     except NotFast as obstacle:
@@ -57,10 +57,10 @@ def fit_or_hand_over(problem: Problem) -> Fitted:
 def fast_obstacle(
     backbone: type, readout: type, augmenter: type, settings: Mapping[str, Scalar] = NO_SETTINGS
 ) -> str | None:
-    """Why this engine would hand a combination of classes over, None if it would not.
+    """Why this engine would hand over a combination of classes; None if it would not.
 
-    `settings` are those of the backbone, whose layers may be built in ways that have no kernel here.
-    What only the data can tell (a self loop, say) is not known here; `Fitted.handed_over` says it after the training.
+    `settings` are those of the backbone; some of them build layers without a kernel. Reasons that only the data can
+    reveal (such as a self-loop) are not known here; `Fitted.handed_over` has them after training.
     """
     if (reason := kernel_obstacle(backbone, readout, settings)) is not None:
         return reason
@@ -76,7 +76,7 @@ def fast_obstacle(
 
 
 def obstacle_of(problem: Problem) -> str | None:
-    """Why this engine would hand a trial over, as far as it can be told without a look at the graphs."""
+    """Why this engine would hand over a trial, as far as this can be determined without looking at the graphs."""
     if problem.device != "cpu":
         return f"device {problem.device}"
     if problem.backbone is None or problem.readout is None:
@@ -89,7 +89,7 @@ def obstacle_of(problem: Problem) -> str | None:
 
 @one_thread()
 def fit_fast(problem: Problem) -> Fitted:
-    """What `fit_problem` of the reference does, by hand; raises NotFast where it cannot."""
+    """The handwritten counterpart of the reference's `fit_problem`; raises NotFast for trials it cannot train."""
     if (reason := obstacle_of(problem)) is not None:
         raise NotFast(reason)
     watch = Stopwatch()

@@ -1,7 +1,7 @@
-"""A trained network's verdict on a test part, where equal nodes are computed once and the matrices are kept.
+"""Predictions of a trained network on a test part, where equal nodes are computed once and matrices are cached.
 
-Sums come in another order than in PyG's batches, so embeddings differ in their last bits. The class of a graph does
-not: where the two best logits are nearer to each other than any such difference, PyG decides.
+Sums are in a different order than in PyG's batches, so embeddings differ in their last bits. Predicted classes do not:
+if the two largest logits are closer than any such difference, PyG decides.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from bench.learning.held_out import FormPredictor, Unlabeled
 from models.classifier import GraphClassifier
 from models.fit import TrainedNetwork, one_thread, predict
 
-# How far a logit may lie beside that of another order of sums: relative to the sum of its terms' sizes, and absolute.
-# Single precision has 6e-8; the differences that were met are below 1e-5.
+# Bounds on the difference of logits due to the order of summation, relative to the size of the terms and absolute.
+# Single precision has 6e-8; the observed differences are below 1e-5.
 RELATIVE, ABSOLUTE = 1e-4, 1e-6
 
 
@@ -38,7 +38,7 @@ class FastNetwork(TrainedNetwork, FormPredictor):
     """A classifier of the fast engine."""
 
     def classes(self, graphs: Unlabeled) -> np.ndarray | None:
-        """The class of each graph; None for a network without a kernel here, or graphs that it cannot join."""
+        """The class of each graph; None for a network without a kernel, or graphs that cannot be joined."""
         try:
             model = Architecture.of(self.model)
             if model.layer == "gat":
@@ -52,7 +52,7 @@ class FastNetwork(TrainedNetwork, FormPredictor):
             pooled = form.pooling(model.readout, model.width).forward(embeddings(form, self.model, kind))
             found, certain = head_classes(self.model.head, pooled)
         unsure = np.flatnonzero(~certain)
-        if len(unsure) > len(found) // 2:  # the usual way costs as much
+        if len(unsure) > len(found) // 2:  # the usual way costs the same
             return None
         if len(unsure):
             found[unsure] = predict(self.model, graphs.graphs(unsure.tolist())).argmax(dim=1).numpy()
@@ -61,10 +61,10 @@ class FastNetwork(TrainedNetwork, FormPredictor):
 
 @dataclass(frozen=True)
 class MergedGraphs:
-    """Graphs for one kind of layer: the first layer's input and the matrices between classes of equal nodes."""
+    """Graphs prepared for one kind of layer: the first layer's input and the matrices between classes of nodes."""
 
     first: tuple[Rows, ...]
-    between: list[Direction]  # of each layer after the first
+    between: list[Direction]  # for each layer after the first
     sizes: np.ndarray
     last: Classes
     pools: dict[tuple[ReadoutName, int], Pooling] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class MergedGraphs:
 
     @property
     def nbytes(self) -> int:
-        """Of the tensors that it holds, readouts aside, which are far smaller."""
+        """The size of its tensors, without those of the readouts, which are much smaller."""
         bags = [bag for way in {id(way): way for way in self.between}.values() for bag in (way.main, way.gather) if bag]
         for rows in self.first:
             bags += [rows.matrix, rows.transposed] if isinstance(rows, SparseRows) else []
@@ -131,7 +131,7 @@ def rows_of(x: Rows) -> int:
 
 
 def head_classes(head: nn.Sequential, pooled: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """The class of each row, and whether no rounding could give another."""
+    """The class of each row, and whether it is certain in spite of rounding."""
     modules = list(head)
     place = max(i for i, module in enumerate(modules) if isinstance(module, nn.Linear))
     last, after = modules[place], nn.Sequential(*modules[place + 1 :])
@@ -139,13 +139,13 @@ def head_classes(head: nn.Sequential, pooled: Tensor) -> tuple[np.ndarray, np.nd
     hidden = nn.Sequential(*modules[:place])(pooled)
     scores = last(hidden)
     found = after(scores).argmax(dim=1)
-    if not all(isinstance(module, nn.ReLU) for module in after):  # what else may follow need not keep an order
+    if not all(isinstance(module, nn.ReLU) for module in after):  # other modules may not preserve the order
         return found.numpy(), np.zeros(len(found), dtype=bool)
     slack = RELATIVE * (hidden.abs() @ last.weight.t().abs() + last.bias.abs()) + ABSOLUTE
     low, high = after(scores - slack), after(scores + slack)
     own = found.view(-1, 1)
     own_low, own_high = low.gather(1, own), high.gather(1, own)
-    # A ReLU makes exact ties of logits that are surely below 0; the first of equal ones is taken.
+    # A ReLU maps logits below 0 to exact ties, and the first of them is chosen.
     tie = (low == high) & (own_low == own_high) & (low == own_low) & (torch.arange(scores.shape[1]) > own)
     beaten = (high < own_low) | tie
     beaten.scatter_(1, own, True)

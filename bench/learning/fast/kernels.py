@@ -1,6 +1,6 @@
-"""Which classes have their gradients written out here: one line per backbone and per readout.
+"""Which classes have handwritten gradients here: one line per backbone and per readout.
 
-Kernels are registered for a class itself. A subclass may compute anything, so it has none until it is added.
+Kernels are registered for exact classes. A subclass may compute anything, so it has no kernel until it is added.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ LAYERS: dict[type[Backbone], LayerKind] = {GCN: "gcn", GIN: "gin", GraphSAGE: "s
 POOLINGS: dict[type[Readout], ReadoutName] = {MeanReadout: "mean", AddReadout: "add", MaxReadout: "max"}
 
 
-PLAIN = {"norm": "none", "residual": False}  # settings of a backbone of which only this value is written out
+PLAIN = {"norm": "none", "residual": False}  # settings of a backbone for which only this value is implemented
 
 
 def kernel_obstacle(backbone: type, readout: type, settings: Mapping[str, Any]) -> str | None:
-    """Why a network of these classes, the backbone with these settings, cannot be trained here; None if it can."""
+    """Why a network of these classes, with these settings of the backbone, cannot be trained here; None if it can."""
     if backbone not in LAYERS:
         return f"no gradients are written out for the backbone {backbone.__name__}"
     if readout not in POOLINGS:
@@ -38,19 +38,19 @@ def kernel_obstacle(backbone: type, readout: type, settings: Mapping[str, Any]) 
 
 @dataclass(frozen=True)
 class Architecture:
-    """What there is to know of a classifier beside its weights."""
+    """The description of a classifier, without its weights."""
 
     layer: LayerKind
     readout: ReadoutName
     layers: int
     width: int
     dropout: float
-    heads: int  # of attention; 0 for a backbone without
+    heads: int  # of attention; 0 for other backbones
     ending: Ending  # of the head
 
     @classmethod
     def of(cls, model: GraphClassifier) -> Architecture:
-        """Raises NotFast for a model whose gradients are not written out."""
+        """Raises NotFast for a model without handwritten gradients."""
         backbone: Backbone = model.backbone
         if (reason := kernel_obstacle(type(backbone), type(model.readout), vars(backbone))) is not None:
             raise NotFast(reason)

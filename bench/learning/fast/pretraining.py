@@ -1,4 +1,4 @@
-"""Pre-training for methods that ask a classifier about the labeled graphs, by the fast loop."""
+"""Pre-training with the fast loop, for methods that query a classifier about the labeled graphs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def fast_pretrain(
     ending: Ending = "linear",
     lr: float = 0.01,
 ) -> Pretrained:
-    """`pretrain` of `models.fit` by the fast loop, or by itself for a model that is not written out."""
+    """`models.fit.pretrain` with the fast loop, or the function itself for a model without handwritten gradients."""
     network = build_classifier(backbone, readout, graphs[0].num_node_features, num_classes, seed, ending)
     try:
         model = Architecture.of(network)

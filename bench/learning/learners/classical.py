@@ -1,4 +1,4 @@
-"""What the learners on scikit-learn have in common: weighted samples in, probabilities of every class out."""
+"""The common part of the learners based on scikit-learn: weighted samples in, probabilities of all classes out."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from bench.registry import Tune, Within
 
 Rows = npt.NDArray[np.float64]
 C = Annotated[float, Within(0, 1e6, above=True), Tune(1e-3, 1e3, log=True)]
-SEEDS = 2**32  # scikit-learn takes 32 bits
-ITERATIONS = 1000  # of a solver that scikit-learn would stop at 100
+SEEDS = 2**32  # scikit-learn accepts 32 bits
+ITERATIONS = 1000  # for a solver whose default limit in scikit-learn is 100
 
 
 @dataclass(frozen=True)
 class Samples:
-    """A training set with hard labels: a graph with a soft label is there once per class, weighted by its share."""
+    """A training set with hard labels: a graph with a soft label occurs once per class, weighted by its share."""
 
-    places: npt.NDArray[np.int64]  # of graphs in the training set
+    places: npt.NDArray[np.int64]  # indices of graphs in the training set
     classes: npt.NDArray[np.int64]
     weights: Rows
 
@@ -40,21 +40,21 @@ class Samples:
 
     @property
     def only_class(self) -> int | None:
-        """The class of all samples, if they have but one: most classifiers refuse such a training set."""
+        """The class of all samples if there is only one: most classifiers reject such a training set."""
         found = np.unique(self.classes)
         return int(found[0]) if len(found) == 1 else None
 
 
 @dataclass(frozen=True)
 class Scored:
-    """A predictor from a function that scores graphs: one column for each class it was trained on."""
+    """A predictor from a function that scores graphs, with one column for each class in the training set."""
 
     score: Callable[[Sequence[Data]], Rows]
     classes: npt.NDArray[np.int64]
     num_classes: int
 
     def probabilities(self, graphs: Sequence[Data]) -> Tensor:
-        """Classes that no labeled graph has get 0."""
+        """Classes without labeled graphs get 0."""
         rows = np.zeros((len(graphs), self.num_classes))
         with threadpool_limits(1):
             rows[:, self.classes] = self.score(graphs)
@@ -62,12 +62,12 @@ class Scored:
 
 
 def always(shares: Rows) -> Scored:
-    """A predictor that says the same of every graph."""
+    """A predictor with the same output for every graph."""
     return Scored(lambda graphs: np.tile(shares, (len(graphs), 1)), np.arange(len(shares)), len(shares))
 
 
 class ClassicalLearner(Learner):
-    """Augments once, turns soft labels into weighted samples and leaves the rest to `learn`."""
+    """Augments once, converts soft labels to weighted samples, and leaves the rest to `learn`."""
 
     def fit(self, problem: Problem) -> Fitted:
         watch = Stopwatch()
@@ -84,19 +84,21 @@ class ClassicalLearner(Learner):
 
     @abstractmethod
     def learn(self, data: OfflineData, samples: Samples, problem: Problem) -> Scored:
-        """A predictor from a training set of two classes or more."""
+        """A predictor from a training set with at least two classes."""
 
 
 class FeatureLearner(ClassicalLearner):
-    """A classifier of scikit-learn on one row of numbers per graph."""
+    """A scikit-learn classifier on one feature vector per graph."""
 
     @abstractmethod
     def describe(self, graphs: Sequence[Data], problem: Problem) -> Callable[[Sequence[Data]], Rows]:
-        """A function from graphs to their rows; what it has to know beforehand it takes from these training graphs."""
+        """A function from graphs to feature vectors; anything it has to know in advance comes from these training
+        graphs.
+        """
 
     @abstractmethod
     def classifier(self, seed: int) -> Any:
-        """An estimator with `predict_proba` that takes sample weights."""
+        """An estimator with `predict_proba` that accepts sample weights."""
 
     def learn(self, data: OfflineData, samples: Samples, problem: Problem) -> Scored:
         from sklearn.preprocessing import StandardScaler
@@ -112,7 +114,7 @@ class FeatureLearner(ClassicalLearner):
 
 
 class LogisticLearner(FeatureLearner):
-    """Logistic regression on standardized features, C = 1 as scikit-learn has it."""
+    """Logistic regression on standardized features, with scikit-learn's default C = 1."""
 
     def __init__(self, c: C = 1.0) -> None:
         self.c = c

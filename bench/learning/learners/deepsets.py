@@ -1,4 +1,4 @@
-"""A network on sets of nodes (Zaheer et al., 2017): it sees node features and no edge."""
+"""A network on sets of nodes (Zaheer et al., 2017): it uses node features but no edges."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from models.backbones import Backbone, Dropout, Width
 
 
 class NodeLayer(nn.Module):
-    """One linear map of each node by itself."""
+    """A linear map applied to each node separately."""
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class NodeLayer(nn.Module):
 
 
 class NodeNetwork(Backbone):
-    """A network of each node by itself, in the place where others pass messages."""
+    """A network applied to each node separately, in place of message passing."""
 
     def layer(self, in_channels: int, out_channels: int) -> nn.Module:
         return NodeLayer(in_channels, out_channels)
@@ -38,9 +38,9 @@ NODE_NETWORK = f"{NodeNetwork.__module__}:{NodeNetwork.__name__}"
 
 
 class DeepSets(Learner):
-    """A network per node, a pool, and the same head and training as every other network of the cell's preset.
+    """A network per node, a pooling, and the same head and training as every other network of the cell's preset.
 
-    Two layers of 64 channels and the sum, as its authors have it: fixed by convention before any test score was seen.
+    Two layers of 64 channels and the sum, as in the original paper: fixed by convention before any test score was seen.
     """
 
     trained = True
@@ -57,4 +57,4 @@ class DeepSets(Learner):
 
     def fit(self, problem: Problem) -> Fitted:
         fitted = fit_problem(replace(problem, backbone=self.backbone, readout=self.readout))
-        return replace(fitted, engine=None)  # none was chosen: it has one implementation
+        return replace(fitted, engine=None)  # no engine was chosen: there is one implementation

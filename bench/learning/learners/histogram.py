@@ -1,4 +1,4 @@
-"""Logistic regression on how many nodes have each label, or each degree where there are no labels."""
+"""Logistic regression on the number of nodes with each label, or with each degree if there are no labels."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bench.learning.learners.structure import degrees, has_labels
 from bench.learning.problem import Problem
 from bench.registry import Tune
 
-HIGHEST_DEGREE = 64  # nodes of higher degree share the last place
+HIGHEST_DEGREE = 64  # nodes of higher degree share the last bin
 
 
 class Histogram(LogisticLearner):
-    """Counts, as the vertex histogram kernel has them; `shares` divides them by the number of nodes.
+    """Counts, as in the vertex histogram kernel; `shares` divides them by the number of nodes.
 
     Fixed by convention before any test score was seen: counts, standardized, C = 1.
     """
@@ -34,9 +34,9 @@ class Histogram(LogisticLearner):
 
 
 def histogram_of(graphs: Sequence[Data]) -> Callable[[Sequence[Data]], Rows]:
-    """A function that counts labels, or degrees where these graphs have no labels.
+    """A function that counts labels, or degrees if these graphs have no labels.
 
-    A node with a mixed label counts for each of its labels by its share.
+    A node with a mixed label contributes to each of its labels by its share.
     """
     if has_labels(graphs):
         return lambda some: np.stack([graph.x.sum(dim=0).double().numpy() for graph in some])

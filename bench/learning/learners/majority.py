@@ -1,4 +1,4 @@
-"""The share of each class among the labeled graphs, whatever the graph: what knowing nothing gives."""
+"""Predicts the share of each class among the labeled graphs for every graph: a classifier without any information."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench.learning.problem import Problem
 
 
 class Majority(ClassicalLearner):
-    """Among equals the first class counts, so with k graphs of every class it names the first class always."""
+    """Ties go to the first class; with k graphs of every class, it always predicts the first one."""
 
     def learn(self, data: OfflineData, samples: Samples, problem: Problem) -> Scored:
         total = np.bincount(samples.classes, samples.weights, minlength=problem.num_classes)

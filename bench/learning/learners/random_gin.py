@@ -1,4 +1,4 @@
-"""Logistic regression on the embeddings of a graph isomorphism network that was never trained."""
+"""Logistic regression on the embeddings of an untrained graph isomorphism network."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ BATCH = 64  # graphs at once
 
 
 class RandomGIN(LogisticLearner):
-    """All layers, the input too, pooled and set side by side, standardized.
+    """All layers, including the input, pooled, concatenated and standardized.
 
-    Four layers of 64 channels as the trained networks have, the sum as GIN has it, C = 1: fixed by convention before
-    any test score was seen. The weights come from the trial's seed.
+    Four layers of 64 channels as in the trained networks, the sum as in GIN, C = 1: fixed by convention before any test
+    score was seen. The weights are drawn with the trial's seed.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Logistic regression on the number of nodes: what the size of a graph alone tells."""
+"""Logistic regression on the number of nodes: how much the size of a graph alone predicts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.learning.problem import Problem
 
 
 class Size(LogisticLearner):
-    """One feature, the log of the node count. C was fixed by convention before any test score was seen."""
+    """One feature, the logarithm of the number of nodes. C was fixed by convention before any test score was seen."""
 
     def describe(self, graphs: Sequence[Data], problem: Problem) -> Callable[[Sequence[Data]], Rows]:
         return lambda some: np.log([[max(node_count(graph), 1)] for graph in some])

@@ -1,4 +1,4 @@
-"""A random forest on what one would look at first: size, density, degrees, triangles, node labels."""
+"""A random forest on simple graph statistics: size, density, degrees, triangles, node labels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KEPT: Kept[Rows] = Kept(2**20)
 
 
 class Statistics(FeatureLearner):
-    """500 trees, else as scikit-learn has them: fixed by convention before any test score was seen."""
+    """500 trees, otherwise scikit-learn's defaults: fixed by convention before any test score was seen."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Statistics(FeatureLearner):
 
 
 def graph_statistics(graph: Data) -> Rows:
-    """The numbers of `NAMES`; a graph of one node, or without edges, has zeros where nothing can be divided."""
+    """The statistics in `NAMES`; for a graph with one node or no edges, undefined ones are zero."""
     n, degree, corners = node_count(graph), degrees(graph).astype(np.float64), triangles(graph)
     edges, possible = degree.sum() / 2, degree * (degree - 1) / 2
     local = np.divide(corners, possible, out=np.zeros(n), where=possible > 0)

@@ -1,4 +1,4 @@
-"""What learners read of a graph: node labels, degrees, triangles; and numbers of a graph that are worth keeping."""
+"""What learners read from a graph (node labels, degrees, triangles), and a cache of values computed from graphs."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ def node_count(graph: Data) -> int:
 
 
 def has_labels(graphs: Sequence[Data]) -> bool:
-    """Whether the features are labels of nodes; a single column (a constant, a degree) is not."""
+    """Whether the features are node labels; a single column (a constant, a degree) is not."""
     return all(graph.x is not None and graph.x.shape[1] > 1 for graph in graphs)
 
 
 def pairs(graph: Data) -> tuple[Ints, Ints]:
-    """The two ends of each undirected edge once, smaller first: no self loop, no weight, no direction."""
+    """The two ends of each undirected edge, smaller first, without self-loops, weights or duplicates."""
     low, high = np.sort(graph.edge_index.cpu().numpy(), axis=0).astype(np.int64)
     codes = np.unique((low * node_count(graph) + high)[low < high])
     return codes // max(node_count(graph), 1), codes % max(node_count(graph), 1)
 
 
 def degrees(graph: Data) -> Ints:
-    """Neighbors of each node."""
+    """The number of neighbors of each node."""
     low, high = pairs(graph)
     return np.bincount(np.concatenate([low, high]), minlength=node_count(graph)).astype(np.int64)
 
 
 def triangles(graph: Data) -> Ints:
-    """Triangles through each node.
+    """The number of triangles through each node.
 
-    Edges point from the lower degree to the higher, so that no node has many outgoing ones and a hub costs little.
+    Edges point from lower to higher degree, so that no node has many outgoing edges and hubs are cheap.
     """
     n, (low, high) = node_count(graph), pairs(graph)
     rank = np.argsort(np.argsort(degrees(graph), kind="stable"), kind="stable")
@@ -49,13 +49,13 @@ def triangles(graph: Data) -> Ints:
     source, target = np.where(swap, high, low), np.where(swap, low, high)
     out = sparse.csr_array((np.ones(len(low), dtype=np.int64), (source, target)), shape=(n, n))
     through = (out @ out).multiply(out)  # first and last corner of each triangle
-    middle = (out.T @ out).multiply(out)  # its middle and last corner
+    middle = (out.T @ out).multiply(out)  # middle and last corner of each triangle
     found = through.sum(axis=1) + through.sum(axis=0) + middle.sum(axis=1)
     return np.asarray(found, dtype=np.int64).reshape(-1)
 
 
 def content(graph: Data) -> bytes:
-    """A hash of a graph's nodes, features and edges: equal for equal graphs, whichever trial they come from."""
+    """A hash of a graph's nodes, features and edges: equal for equal graphs, whichever trial they belong to."""
     digest = hashlib.blake2b(str(graph.num_nodes).encode(), digest_size=16)
     for tensor in (graph.x, graph.edge_index):
         if tensor is not None:
@@ -65,15 +65,15 @@ def content(graph: Data) -> bytes:
 
 
 class Kept(Generic[T]):
-    """What was made of graphs, by their content, for all trials of a process; the oldest go when it is too much."""
+    """A cache of values computed from graphs, by content, for all trials of a process; the oldest are dropped first."""
 
     def __init__(self, most: int) -> None:
-        self.most = most  # numbers to keep
+        self.most = most  # how many numbers to keep
         self._values: OrderedDict[Any, tuple[T, int]] = OrderedDict()
         self._held = 0
 
     def fetch(self, graphs: Sequence[Data], how: str, make: Callable[[list[Data]], list[T]]) -> list[T]:
-        """One value per graph; `how` names all that it depends on beside the graph."""
+        """One value per graph; `how` must name everything else that it depends on."""
         keys = [(how, content(graph)) for graph in graphs]
         missing = {key: graph for key, graph in zip(keys, graphs, strict=True) if key not in self._values}
         made = dict(zip(missing, make(list(missing.values())), strict=True)) if missing else {}

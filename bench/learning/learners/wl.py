@@ -1,4 +1,4 @@
-"""Weisfeiler-Lehman subtree kernel (Shervashidze et al., 2011) with a support vector machine."""
+"""The Weisfeiler-Lehman subtree kernel (Shervashidze et al., 2011) with a support vector machine."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from bench.learning.problem import Problem
 from bench.registry import Tune, Within
 
 Names = npt.NDArray[np.uint64]
-Histogram = tuple[Names, Rows]  # the names of a graph's subtrees and how often each occurs
+Histogram = tuple[Names, Rows]  # the names of a graph's subtrees and their counts
 _KEPT: Kept[Histogram] = Kept(2**24)
 
 
 class WeisfeilerLehman(ClassicalLearner):
     """The normalized kernel with h = 5 and C = 1: fixed by convention before any test score was seen.
 
-    Nodes begin with their label; where the features are no one-hot labels, equal rows are equal labels. Edge weights
-    are not read. In a graph that an augmenter mixed, a node counts as the label that it has most of. Subtrees of a
-    graph are found once for all trials of a process.
+    Initial names are the node labels; if the features are not one-hot, equal rows are equal labels. Edge weights are
+    ignored. In a mixed graph, a node counts as its most frequent label. The subtrees of a graph are computed once for
+    all trials of a process.
     """
 
     def __init__(self, h: Annotated[int, Within(0, 20), Tune(1, 7)] = 5, c: C = 1.0) -> None:
@@ -43,7 +43,7 @@ class WeisfeilerLehman(ClassicalLearner):
             return subtree_histograms(graphs, self.h, hard)
 
         known = {content(graph) for graph in problem.graphs}
-        new = [graph for graph in data.graphs if content(graph) not in known]  # nobody will ask for these again
+        new = [graph for graph in data.graphs if content(graph) not in known]  # generated graphs are not needed again
         made = dict(zip(map(content, new), names_of(new), strict=True))
         old = _KEPT.fetch(problem.graphs, how, names_of)
         made |= dict(zip(map(content, problem.graphs), old, strict=True))
@@ -54,7 +54,7 @@ class WeisfeilerLehman(ClassicalLearner):
 
         def score(graphs: Sequence[Data]) -> Rows:
             values = model.decision_function(kernel.against(_KEPT.fetch(graphs, how, names_of))[:, places])
-            if values.ndim == 1:  # of two classes it scores the second
+            if values.ndim == 1:  # with two classes, scores refer to the second
                 values = np.stack([-values, values], axis=1) / 2
             return softmax(values)
 
@@ -63,7 +63,7 @@ class WeisfeilerLehman(ClassicalLearner):
 
 @dataclass(frozen=True)
 class SubtreeKernel:
-    """Inner products of subtree counts, divided by the lengths of the two graphs' counts."""
+    """Inner products of subtree counts, normalized by the norms of the two graphs' counts."""
 
     vocabulary: Names
     counts: sparse.csr_array  # of the training graphs, one row each
@@ -103,16 +103,16 @@ def _counts(histograms: Sequence[Histogram], vocabulary: Names) -> sparse.csr_ar
 
 
 def is_one_hot(graph: Data) -> bool:
-    """Whether each node has one label, written as a row of a single 1."""
+    """Whether each node has one label, written as a row with a single 1."""
     x = graph.x
     return x is not None and bool(((x == 0) | (x == 1)).all()) and bool((x.sum(dim=1) == 1).all())
 
 
 def subtree_histograms(graphs: Sequence[Data], h: int, hard: bool) -> list[Histogram]:
-    """How often each subtree pattern of depth 0 to h occurs in each graph.
+    """The number of occurrences of each subtree pattern of depth 0 to h in each graph.
 
-    The name of a pattern is a hash of 64 bits made from its root's name and its children's: the same in every process,
-    without a dictionary to keep. Among five million patterns, two share a name with a probability below 10^-6.
+    The name of a pattern is a 64-bit hash of its root's name and its children's names, so it is the same in every
+    process and needs no dictionary. Among five million patterns, the probability of a collision is below 10^-6.
     """
     if not graphs:
         return []
@@ -160,6 +160,6 @@ def scrambled(values: Names) -> Names:
 
 
 def softmax(values: Rows) -> Rows:
-    """Scores as a distribution in the same order; a support vector machine has no probabilities of its own."""
+    """Scores as probabilities in the same order; a support vector machine has no probabilities of its own."""
     powers = np.exp(values - values.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)

@@ -73,7 +73,7 @@ class OtherDraws(Plain):
 
 DEFECTS = [
     (InPlace, "the input is untouched", "mixed sizes: graph 0: x was"),
-    (Idle, "works on: mixed sizes", "step learned nothing; call view.learn"),
+    (Idle, "works on: mixed sizes", "step never called view.learn; call it"),
     (Stateful, "same seed, same result", "an instance in use beside a new one"),
     (Tampering, "works on: mixed sizes", "step changed the weights of the model"),
     (BadEdges, "undirected stays undirected", "has no way back"),

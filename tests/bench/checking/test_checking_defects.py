@@ -270,7 +270,7 @@ DEFECTS = [
     (NeverWeak, "nothing changes at strength 0", "p=0, mixed sizes, graph 0: x was"),
     (NeedsEdges, "works on: graphs without edges", "RuntimeError: max()"),
     (NeverCalled, "says when and how it works", "when is 'batch', not offline or epoch"),
-    (Nothing, "graphs can be trained on", "no graph was made of 6"),
+    (Nothing, "graphs can be trained on", "no graph was generated from 6"),
     (WithGradient, "graphs can be trained on", "requires a gradient"),
     (Flattened, "mix keeps shapes", "embeddings [6, 8] became [8]"),
     (Detached, "mix lets the gradient through", "the backbone would not learn"),

@@ -72,8 +72,8 @@ def test_all_sums_up_and_shows_only_what_is_broken(mine, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "needs names of plug-ins, or --all"),
-        (["none", "--all"], "needs names of plug-ins, or --all"),
+        ([], "needs the names of plug-ins, or --all"),
+        (["none", "--all"], "needs the names of plug-ins, or --all"),
         (["dropegde"], "Did you mean: dropedge"),
         (["dropedge:p=2"], "dropedge: p=2 is not valid"),
         (["no.such:Thing"], "cannot be loaded from no.such:Thing"),

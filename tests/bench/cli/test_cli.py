@@ -28,7 +28,7 @@ def files_below(folder: Path) -> list[str]:
         (["-d", "synthetc"], ["unknown dataset 'synthetc'", "Did you mean: synthetic"]),
         (["-d", "synthetic", "-a", "dropedge:p=1.5"], ["p=1.5", "a number from 0 to 1"]),
         (["-d", "synthetic", "-a", "dropedge:q=1"], ["no setting 'q'", "p (a number"]),
-        (["-d", "synthetic", "-k", "0"], ["k=0", "one labeled graph per class or more"]),
+        (["-d", "synthetic", "-k", "0"], ["k=0", "at least one labeled graph per class"]),
         (["-d", "synthetic", "-k", "ten"], ["-k ten", "whole numbers"]),
         (["-d", "synthetic", "-b", "gcm"], ["unknown backbone 'gcm'", "Did you mean: gcn"]),
         (["-d", "synthetic", "-r", "median"], ["unknown readout 'median'"]),
@@ -94,7 +94,7 @@ def test_an_unwritable_workspace_is_one_line(bench: Bench, tmp_path: Path, tmp_d
     (tmp_path / "taken").write_text("a file")
     code, _, err = bench("run", "-d", "synthetic", "--workspace", "taken")
     assert code == 2
-    assert "cannot make the workspace taken" in err
+    assert "cannot create the workspace taken" in err
 
 
 def test_a_run_ends_with_a_comparison_and_a_second_one_has_nothing_to_do(
@@ -175,6 +175,6 @@ def test_somebody_elses_package_of_the_same_name_is_said_in_words_and_not_import
     )
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert f"the package `{name}` that Python finds is the one in {tmp_path}" in line
+    assert f"the package `{name}` that Python imports is the one in {tmp_path}" in line
     assert "environment of its own" in line and ("PyTables" in line) is (name == "tables")
     assert not (tmp_path / "imported").exists()

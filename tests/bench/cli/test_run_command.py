@@ -27,7 +27,7 @@ def test_axes_alone_make_a_grid_and_beside_a_grid_they_narrow_it() -> None:
 
 
 def test_axes_need_a_dataset() -> None:
-    with pytest.raises(UserError, match="these axes need a dataset; add -d NAME, or --grid"):
+    with pytest.raises(UserError, match="these axes need a dataset; add -d NAME, or narrow a grid"):
         chosen_grid(None, {**NO_AXES, "augmenters": ["none"]})
 
 

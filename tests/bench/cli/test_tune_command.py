@@ -111,7 +111,7 @@ def test_trials_that_do_not_fit_into_the_memory_fail_and_say_so(bench: Bench, wo
     [
         (["-n", "0"], ["--trials 0 searches nothing", "1 or more"]),
         (["--memory", "12parsecs"], ["--memory 12parsecs is not an amount of memory", "4GiB"]),
-        (["--memory", "4GiB", "--executor", "dask"], ["workers of the executor dask have a limit of their own"]),
+        (["--memory", "4GiB", "--executor", "dask"], ["the executor dask sets its own limit per worker"]),
         (["--timeout", "0"], ["--timeout 0 leaves no time"]),
         (["--sampler", "tpee"], ["unknown sampler 'tpee'", "Did you mean: tpe"]),
         (["--pruner", "hyper"], ["unknown pruner 'hyper'", "median"]),
@@ -121,12 +121,12 @@ def test_trials_that_do_not_fit_into_the_memory_fail_and_say_so(bench: Bench, wo
         (["--storage", "nonsense"], ["--storage nonsense is not a storage URL", "sqlite:///FILE"]),
         (["--storage", "sqlite://"], ["keeps nothing"]),
         (["--storage", "mongodb://h/d"], ["--storage mongodb://h/d"]),
-        (["--storage", "sqlite:////nowhere/at/all.db"], ["cannot be opened: there is no folder /nowhere/at"]),
+        (["--storage", "sqlite:////nowhere/at/all.db"], ["cannot be opened: the folder /nowhere/at"]),
         (
             ["--storage", "postgresql+psycopg://u:secret@127.0.0.1:1/d"],
             ["u:***@127.0.0.1", "cannot be opened", "leave --storage out"],
         ),
-        (["--storage", "mysql+nodriver://u@127.0.0.1/d"], ["needs a driver that is not here"]),
+        (["--storage", "mysql+nodriver://u@127.0.0.1/d"], ["needs a driver that is not installed"]),
         (["--executor", "spark"], ["unknown executor 'spark'"]),
         (["-a", "dropegde"], ["Did you mean: dropedge"]),
     ],
@@ -205,7 +205,7 @@ def test_a_fold_without_a_finished_trial_makes_the_cell_impossible(workspace: Ma
         return {"status": "failed", "reason": "boom"} if work["fold"] == 2 else tuning.pretended(work)
 
     tuning.search(tuning.by_fold(storage, tuning.cell("none"), 3), tuning.PretendingPool(answer=answer))
-    with pytest.raises(UserError, match=r"the study '.*, fold 2' has no complete trial; `bench tune --status`"):
+    with pytest.raises(UserError, match=r"the study '.*, fold 2' has no complete trial; see `bench tune --status`"):
         tuned_plan(planner.plan(grid), storage)
 
 

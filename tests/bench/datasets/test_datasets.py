@@ -217,7 +217,7 @@ def test_synthetic_graphs_come_from_their_seed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("spec", ["synthetic:degree=3", "synthetic:nodes=20,degree=8"])
 def test_synthetic_settings_that_do_not_fit_are_refused(spec: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="take an even degree up to a quarter of the nodes"):
+    with pytest.raises(UserError, match="use an even degree of at most a quarter of the nodes"):
         load_dataset(spec, tmp_path)
 
 

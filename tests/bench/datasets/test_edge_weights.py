@@ -70,7 +70,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_other_weights_are_refused_by_graph_and_reason(case: str) -> None:
     weight, reason = REFUSED[case]
-    with pytest.raises(UserError, match=rf"OWN: graph 1 .*{reason}.*; mend the dataset") as caught:
+    with pytest.raises(UserError, match=rf"OWN: graph 1 .*{reason}.*; fix the dataset") as caught:
         GraphSet.from_graphs("OWN", [graph(0), graph(1, weight)])
     assert "\n" not in str(caught.value)
 

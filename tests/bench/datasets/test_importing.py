@@ -157,7 +157,7 @@ def test_more_than_is_allowed_is_not_taken(
         opened.extractall(tmp_path / "unpacked")
     monkeypatch.setattr(archives, "LARGEST", 100)
     for source in (archive, tmp_path / "unpacked" / "TINY"):
-        with pytest.raises(UserError, match="more than the 100"):
+        with pytest.raises(UserError, match="more than the limit of 100"):
             import_path(source, tmp_data_root)
 
 
@@ -172,9 +172,9 @@ def test_damaged_and_foreign_archives_are_refused(
     with zipfile.ZipFile(foreign, "w") as opened:
         opened.writestr("holiday/photo.txt", "sun")
     for path, reason in (
-        (cut, "not a whole zip"),
-        (flipped, "not a whole zip"),
-        (foreign, "not an archive of one TU set"),
+        (cut, "not a complete zip"),
+        (flipped, "not a complete zip"),
+        (foreign, "not an archive of one TU dataset"),
     ):
         with pytest.raises(UserError, match=reason):
             import_path(path, tmp_data_root)
@@ -245,6 +245,6 @@ def test_a_folder_is_searched_datasets_first(
 def test_nothing_to_import_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "notes.txt").write_text("")
-    for name, reason in (("empty", "holds no archive"), ("absent", "does not exist"), ("notes.txt", "neither")):
+    for name, reason in (("empty", "contains no archive"), ("absent", "does not exist"), ("notes.txt", "neither")):
         with pytest.raises(UserError, match=reason):
             find_items(tmp_path / name)

@@ -48,7 +48,7 @@ def test_without_a_name_it_is_called_after_its_content(tmp_path: Path, some_grap
 
 def test_a_name_stands_for_one_content(tmp_path: Path, some_graphs: Make) -> None:
     store_graphs(some_graphs(1), tmp_path, "mine")
-    with pytest.raises(UserError, match="other graphs under the name 'mine'"):
+    with pytest.raises(UserError, match="different graphs under the name 'mine'"):
         store_graphs(some_graphs(2), tmp_path, "mine")
     for taken in ("PROTEINS", "digits", "MUTAG"):
         with pytest.raises(UserError, match=f"'{taken}' is the name of another dataset"):

@@ -157,7 +157,7 @@ def test_a_scheduler_that_goes_away_ends_the_run_with_how_to_go_on(
         pool = DaskPool(PoolSetup(SETTINGS, 1, cluster.scheduler_address))
         future = pool.submit(time.sleep, 600)
         cluster.close()
-        with pytest.raises(UserError, match="is gone; what was finished is kept, run the same command again"):
+        with pytest.raises(UserError, match="is gone; finished trials are kept; run the same command again"):
             future.result(60)
         with pytest.raises(UserError, match="is gone"):
             pool.submit(time.sleep, 600).result(60)

@@ -148,10 +148,10 @@ def test_skip_unavailable_runs_the_rest_and_the_ledger_says_so(workspace: Make, 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"jobs": 0}, "--jobs 0 is not a number of processes"),
+        ({"jobs": 0}, "--jobs 0 is not a valid number of processes"),
         ({"executor": "lsf"}, "unknown executor 'lsf'"),
         ({"scheduler": "tcp://x:1"}, "add --executor dask"),
-        ({"scheduler": "tcp://x:1", "executor": "dask", "jobs": 3}, "leave --jobs or --scheduler out"),
+        ({"scheduler": "tcp://x:1", "executor": "dask", "jobs": 3}, "leave out --jobs or --scheduler"),
         ({"engine": "fats"}, "unknown engine 'fats'. Did you mean: fast"),
         ({"device": "cuda:77"}, "--device cuda:77 cannot be used here"),
         ({"tracking_uri": "http://127.0.0.1:9"}, "the tracking store http://127.0.0.1:9 cannot be used: .*refused"),

@@ -89,7 +89,7 @@ def test_workers_that_cannot_even_start_stop_the_run(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("bench.execution.local.serve", pow)  # fails in the worker: not numbers
     pool = LocalPool(PoolSetup(WorkerSettings(None, "reference"), 1))
     try:
-        with pytest.raises(UserError, match=r"worker processes end before they start; `--executor serial` needs none"):
+        with pytest.raises(UserError, match=r"worker processes end before they start; use `--executor serial`"):
             pool.submit(os.getpid).result(60)
         with pytest.raises(UserError, match="end before they start"):
             pool.submit(os.getpid).result(60)
@@ -122,7 +122,7 @@ def test_a_worker_with_other_data_refuses(tmp_path: Path, tools: ModuleType) -> 
     work = Task(((plan.cells[0], plan.trials[0]),)).to_json()
     work[0]["cell"]["versions"]["dataset"] = "0" * 12
     (record,) = run_task(WorkerSettings(str(tmp_path), RunRequest.engine), work)
-    assert record.status == "failed" and "is another version" in record.reason
+    assert record.status == "failed" and "is a different version" in record.reason
 
 
 def test_an_engine_that_is_not_there_is_told(tmp_path: Path) -> None:

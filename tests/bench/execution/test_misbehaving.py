@@ -102,8 +102,8 @@ def test_a_storm_of_output_and_warnings_reaches_the_terminal_as_a_few_lines(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"trial_timeout": 0}, "--trial-timeout 0 leaves no time; give seconds above 0"),
-        ({"trial_timeout": 3, "executor": "serial"}, "--trial-timeout 3: the executor serial cannot end a trial"),
+        ({"trial_timeout": 0}, "--trial-timeout 0 leaves no time; give more than 0 seconds"),
+        ({"trial_timeout": 3, "executor": "serial"}, "--trial-timeout 3: the executor serial cannot stop a trial"),
     ],
 )
 def test_a_limit_that_cannot_be_held_is_refused(

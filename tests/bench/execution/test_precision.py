@@ -140,11 +140,11 @@ def test_methods_that_only_fail_end_it(world: World) -> None:
 
 
 def test_mistakes_are_told(fake: ModuleType) -> None:
-    with pytest.raises(UserError, match="--precision 0 is no width"):
+    with pytest.raises(UserError, match="--precision 0 is not a width"):
         Precision(0)
     alone = World(fake, ("dropedge", "dropnode"))
     with pytest.raises(UserError, match="PROTEINS k=10 gcn mean has none; add -a none"):
         columns(alone.plan.cells)
     plain = World(fake, ("none",))
-    with pytest.raises(UserError, match="add a method"):
+    with pytest.raises(UserError, match="add another method"):
         columns(replace(plain.plan).cells)

@@ -106,10 +106,10 @@ def running() -> list[str]:
 
 def test_what_slurm_would_not_take_is_one_line_before_anything_starts(slurm: Path, tmp_path: Path) -> None:
     setup = PoolSetup(WorkerSettings(None, "fast"), 2, folder=tmp_path, cluster={"partition": "nowhere"})
-    with pytest.raises(UserError, match=r"Slurm would not take the jobs: .*Invalid partition.*change --cluster"):
+    with pytest.raises(UserError, match=r"Slurm rejected the jobs: .*Invalid partition.*change --cluster"):
         SlurmPool(setup)
     setup = PoolSetup(WorkerSettings(None, "fast"), 2, folder=tmp_path, cluster={"patrition": "main"})
-    with pytest.raises(UserError, match=r"Slurm would not take the jobs"):
+    with pytest.raises(UserError, match=r"Slurm rejected the jobs"):
         SlurmPool(setup)
     assert not running()
 
@@ -118,7 +118,7 @@ def test_without_slurm_or_with_odd_options_it_is_one_line(tmp_path: Path, monkey
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match="needs sbatch, which is not on the path"):
         SlurmPool(PoolSetup(WorkerSettings(None, "fast"), 2, folder=tmp_path))
-    with pytest.raises(UserError, match="processes=many is not a number of workers per job"):
+    with pytest.raises(UserError, match="processes=many is not a valid number of workers per job"):
         SlurmPool.check_cluster({"processes": "many"})
     with pytest.raises(UserError, match="is not an option of sbatch"):
         SlurmPool.check_cluster({"--qos": "high"})
@@ -144,7 +144,7 @@ CLUSTER_ONLY = {"security", "shared_temp_directory", "scheduler_options", "silen
 
 def test_cluster_options_are_refused_elsewhere(tools: ModuleType, tmp_path: Path) -> None:
     request = RunRequest(tools.grid(), tmp_path, cluster=("partition=main",))
-    with pytest.raises(UserError, match="--cluster partition=main is for jobs of a cluster; add --executor slurm"):
+    with pytest.raises(UserError, match="--cluster partition=main applies only to Slurm jobs; add --executor slurm"):
         request.check()
-    with pytest.raises(UserError, match="--cluster partition is not one key=value"):
+    with pytest.raises(UserError, match="--cluster partition is not key=value"):
         RunRequest(tools.grid(), tmp_path, executor="slurm", cluster=("partition",)).check()

@@ -77,7 +77,7 @@ def test_trials_of_other_versions_stay_out_of_it(
     tools.write_trials(finished, [CellRecord(cell.key, cell) for cell in (kept, *older.values())] + records)
     assert check(finished) == 0
     out = capsys.readouterr().out
-    assert "4 trials are of other versions" in out and "2 of 2 came out the same" in out
+    assert "left out: 4 trials of other versions" in out and "2 of 2 came out the same" in out
 
 
 def test_nothing_to_verify_is_a_mistake(tmp_path: Path, tools: ModuleType) -> None:

@@ -120,7 +120,7 @@ def test_an_added_row_joins_the_group_of_its_model() -> None:
     assert [group[-1].backbone for group in models.groups] == ["gin", "gat"]
     ablation = changed_spec(TABLES["GAE"], Changes(added=("perturbedge",)))
     assert len(ablation.groups) == len(TABLES["GAE"].groups) + 1
-    with pytest.raises(UserError, match=r"print several with --rows augmenter\.p"):
+    with pytest.raises(UserError, match=r"show several with --rows augmenter\.p"):
         changed_spec(TABLES["GAE"], Changes({"augmenter.p": ("1", "2")}))
 
 

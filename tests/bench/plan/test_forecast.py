@@ -181,7 +181,7 @@ def test_a_dry_run_goes_by_the_ledger(tools: ModuleType, tmp_path: Path) -> None
     measured = replace(trial(3599.5), cell=planned.key)
     tools.write_trials(tmp_path / "runs", [CellRecord(planned.key, planned), measured])
     text = dry_run(tools, tmp_path)
-    assert "1 trial done already" in text and "1 trials to run" in text
+    assert "1 trial done already" in text and "1 trial to run" in text
     assert "probed" not in text
     assert "predicted hours of one process" in text and "1.00" in text and "about 30 min with --jobs 2" in text
 

@@ -100,7 +100,7 @@ def test_code_that_was_edited_after_its_import_is_refused(write: Callable[..., P
     plugin_version(AUGMENTERS, "edited_plugin:Mine")
     AUGMENTERS.load("edited_plugin:Mine")
     main.write_text(main.read_text() + "\nx = 1\n")
-    with pytest.raises(UserError, match="edited after it was imported"):
+    with pytest.raises(UserError, match="changed after it was imported"):
         plugin_version(AUGMENTERS, "edited_plugin:Mine")
 
 

@@ -51,7 +51,7 @@ def test_a_plan_runs_its_own_part_alone(tools: ModuleType, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("text", ["0/4", "5/4", "1", "1/0", "a/b", "-1/4", "1/20000", ""])
 def test_what_is_no_part_is_refused(text: str) -> None:
-    with pytest.raises(UserError, match="is not a part of a whole; write --shard 1/"):
+    with pytest.raises(UserError, match="is not a valid part; write --shard 1/"):
         Shard.parse(text)
 
 

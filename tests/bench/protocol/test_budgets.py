@@ -52,7 +52,7 @@ def test_a_small_class_gives_all_it_has_and_that_is_said_once(caplog: pytest.Log
             drawn = labelled_graphs(labels, np.arange(23), 5, seeds)
     assert np.bincount(labels[drawn]).tolist() == [5, 3]
     assert [record.getMessage() for record in caplog.records] == [
-        "SMALL, fold 0, train part: class 1 has 3 of the 5 graphs asked for; all of them are taken"
+        "SMALL, fold 0, train part: class 1 has 3 of the 5 graphs requested; all of them are used"
     ]
 
 
@@ -63,7 +63,7 @@ def test_a_class_that_is_absent_from_the_part_is_left_out() -> None:
 
 @pytest.mark.parametrize("k", [0, -3])
 def test_a_budget_below_one_is_refused(k: int) -> None:
-    with pytest.raises(UserError, match=f"k={k} .* one labelled graph per class"):
+    with pytest.raises(UserError, match=f"k={k} .* at least one labeled graph per class"):
         labelled_graphs(LABELS, TRAIN, k, SEEDS)
     with pytest.raises(UserError, match=f"k={k}"):
         validation_budget(LABELS, TRAIN, k, SEEDS)

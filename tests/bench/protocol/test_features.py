@@ -73,5 +73,5 @@ def test_features_are_made_anew_for_a_generated_structure() -> None:
 
 
 def test_native_features_of_a_graph_without_any_are_an_error() -> None:
-    with pytest.raises(UserError, match="without node features"):
+    with pytest.raises(UserError, match="a graph has no node features"):
         Featuriser.fit("native", [star(3)])

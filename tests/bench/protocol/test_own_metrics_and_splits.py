@@ -105,7 +105,7 @@ def test_a_splitter_gives_the_folds_and_they_are_known_by_their_content(tmp_path
     assert max(shares) - min(shares) < 0.1, "class by class"
     for wrong, words in (
         ("molecules:Overlapping", "train and validation parts share 1 graphs"),
-        ("given", "gives no folds of its own"),
+        ("given", "has no folds of its own"),
         ("holdout:test=2", "test=2 is not valid"),
     ):
         with pytest.raises(UserError, match=words):
@@ -114,7 +114,7 @@ def test_a_splitter_gives_the_folds_and_they_are_known_by_their_content(tmp_path
 
 def test_datasets_with_other_numbers_of_folds_run_apart(tmp_path: Path) -> None:
     both = product(["digits", DATASET])
-    with pytest.raises(UserError, match="has 1 fold and digits has 10; run them apart"):
+    with pytest.raises(UserError, match="has 1 fold and digits has 10; run them in separate commands"):
         Planner(tmp_path).plan(Grid("both", both))
     assert Planner(tmp_path).plan(Grid("both", both, folds=1)).size == 6
     two = Planner(tmp_path).plan(Grid("two", product(["digits"]), splits="molecules:Halves"))
@@ -134,7 +134,7 @@ def test_metrics_agree_with_their_definitions() -> None:
     assert (
         primary(usual, None) == usual["accuracy"] and primary({**usual, "scores": {"roc_auc": 0.5}}, "roc_auc") == 0.5
     )
-    with pytest.raises(UserError, match="roc_auc needs test graphs of two classes"):
+    with pytest.raises(UserError, match="roc_auc needs test graphs of at least two classes"):
         metric_value("roc_auc", np.array([1, 1]), chance[:2])
     with pytest.raises(UserError, match=r"gave 7\.0; it must give a number from 0 to 1"):
         metric_value("molecules:Broken", truth, chance)

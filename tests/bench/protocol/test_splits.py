@@ -75,7 +75,7 @@ BROKEN: dict[str, tuple[Callable[[list[dict[str, Any]]], Any], str]] = {
     "graph missing": (lambda f: f[2]["model_selection"][0]["train"].pop(), "hold 39 of 40"),
     "twice": (lambda f: f[2]["test"].append(f[2]["test"][0]), "names a graph twice"),
     "empty part": (lambda f: f[2]["model_selection"][0].__setitem__("validation", []), "validation part is empty"),
-    "nine folds": (lambda f: f.pop(), "9 folds instead of 10"),
+    "nine folds": (lambda f: f.pop(), "9 folds; it must have 10"),
     "no test": (lambda f: f[2].pop("test"), "KeyError"),
     "same fold twice": (lambda f: f.__setitem__(1, f[0]), "exactly once"),
 }
@@ -205,7 +205,7 @@ def test_rare_classes_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
             stratified_splits("RARE", np.array([0] * 30 + [1] * 2))
             stratified_splits("ENOUGH", np.array([0] * 30 + [1] * 10))
     assert [r.getMessage() for r in caplog.records] == [
-        "RARE: classes [1] have fewer than 10 graphs, so some test parts do not hold them"
+        "RARE: classes [1] have fewer than 10 graphs, so some test parts have none of them"
     ]
 
 

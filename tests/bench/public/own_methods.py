@@ -24,7 +24,7 @@ class Shifted(Unchanged):
 
 @dataclass(frozen=True)
 class Listed(Unchanged):
-    """What it is made with cannot be written down."""
+    """What it is made with cannot be written as text."""
 
     values: list[float] = field(default_factory=list)
 

@@ -72,9 +72,9 @@ def test_a_class_of_ones_own_module_is_known_by_its_path(own: ModuleType) -> Non
 
 def test_what_cannot_be_made_again_is_refused(own: ModuleType) -> None:
     for method, reason in (
-        (own.Listed([1.0]), "values is not a setting that can be written down"),
+        (own.Listed([1.0]), "values is not a setting that can be written as text"),
         (own.Forgetful(), "does not keep its setting p"),
-        (own.NoAugmenter(), "is no augmenter; give a name or derive it from Augmenter"),
+        (own.NoAugmenter(), "cannot be used as the augmenter; pass a name or a"),
         (own.nested(), "own_methods|top level"),
         (3, "int is no augmenter"),
     ):
@@ -99,7 +99,7 @@ def test_graphs_in_memory_are_a_dataset(
     [named] = augbench.plan({"mine": graphs}, "none", 1, data=data).cells
     assert (named.dataset, named.versions["dataset"]) == ("mine", results.cells["versions.dataset"].iloc[0])
     for wrong, reason in (
-        ({"mine": graphs[:20]}, "other graphs under the name 'mine'"),
+        ({"mine": graphs[:20]}, "different graphs under the name 'mine'"),
         (graphs, "write datasets=\\[graphs\\]"),
         ([graphs[0]], "write datasets=\\[graphs\\]"),
         ([[1, 2]], "a dataset cannot be a list"),
@@ -117,7 +117,7 @@ def test_graphs_in_memory_are_a_dataset(
         ({"augmenters": "dropedg"}, "unknown augmenter 'dropedg'. Did you mean: dropedge"),
         ({"k": "2"}, "k='2' is not a whole number"),
         ({"k": [2.5]}, "k=2.5 is not a whole number"),
-        ({"models": "wl", "learners": "wl"}, "models and learners are the same"),
+        ({"models": "wl", "learners": "wl"}, "models and learners mean the same"),
         ({"learners": "wl", "backbones": "gin"}, "wl has no backbone"),
         ({"datasets": None, "k": 3}, "these axes need a dataset"),
     ],

@@ -120,7 +120,7 @@ def test_the_name_follows_the_text(notebook: Type, tmp_path: Path) -> None:
         ),
         (["class Own(Unchanged):\n    def go(self):\n        return later()"], "uses `later`, which is not defined"),
         (["def make():\n    class Own(Unchanged):\n        pass\n    return Own", "Own = make()"], "top level"),
-        (["class own(Unchanged):\n    pass", "Own = own"], "begins with a capital letter"),
+        (["class own(Unchanged):\n    pass", "Own = own"], "starts with a capital letter"),
         (["data = [torch.ones(2)]", "class Own(Unchanged):\n    d: int = len(data)"], "uses `data` \\(list\\)"),
         (["big = 'x' * 20_000", "class Own(Unchanged):\n    d: int = len(big)"], "uses `big` \\(str\\)"),
     ],

@@ -86,7 +86,7 @@ def test_a_retry_is_resolved(fake: ModuleType, tmp_path: Path) -> None:
 def test_a_file_that_holds_no_trials_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     path.write_text("no parquet")
-    with pytest.raises(UserError, match="cannot be read as a parquet file"):
+    with pytest.raises(UserError, match="cannot be read as a Parquet file"):
         read_archive(path)
     pd.DataFrame({"a": [1]}).to_parquet(path)
     with pytest.raises(UserError, match="is not a file of trials"):
@@ -109,7 +109,7 @@ def test_a_file_with_impossible_values_is_refused(
     table = pq.read_table(path)
     at = table.column_names.index(column)
     pq.write_table(table.set_column(at, column, pa.array([value] * table.num_rows)), path)
-    with pytest.raises(UserError, match=f"a record of it cannot be used: {message}"):
+    with pytest.raises(UserError, match=f"a record cannot be used: {message}"):
         read_archive(path)
 
 

@@ -63,14 +63,14 @@ def test_what_is_carried_over_is_carried_over_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("group", "changes", "reason"),
     [
-        ("versions", {"dataset": "other"}, "is not the data that was measured"),
+        ("versions", {"dataset": "other"}, "is not the data that was used"),
         ("versions", {"torch": "1.0"}, "versions.torch was 1.0"),
         ("versions", {"augmenter": 0}, "versions.augmenter was 0"),
         ("versions", {"engine-version": 7}, "versions.engine-version was 7"),
         ("augmenter", {"settings": {"p": 0.3, "features": "carry"}}, "augmenter.settings.p was 0.3"),
         ("augmenter", {"label": "no-such-method"}, "unknown augmenter"),
         ("training", {"epochs": 0}, "epochs=0 is not valid"),
-        ("backbone", {"label": "gcn:dropout=0.3"}, "started from other weights"),
+        ("backbone", {"label": "gcn:dropout=0.3"}, "started from different weights"),
     ],
 )
 def test_a_cell_that_would_come_out_otherwise_stays_behind(

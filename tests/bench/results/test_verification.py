@@ -122,7 +122,7 @@ def test_what_is_no_record_is_told_before_anything_runs(runs: Path, text: str, m
     if text == "more":  # the same than were run
         text = json.dumps([asdict(a_run(state_of(runs), same=5))])
     verification.place_beside(runs).write_text(text, encoding="utf-8")
-    with pytest.raises(UserError, match=r"is no record of `bench verify` .*; delete it and verify again"):
+    with pytest.raises(UserError, match=r"is not a record of `bench verify` .*; delete it and verify again"):
         commands.verify(runs, 1, 0, runs.parent / "data", "cpu", jobs=1, trial_timeout=None)
 
 

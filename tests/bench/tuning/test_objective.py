@@ -136,7 +136,7 @@ def test_an_objective_has_neither_graphs_nor_labels_of_test_graphs(cell: Cell, t
 
 
 def test_an_objective_of_one_fold_refuses_another(objective: Objective, cell: Cell) -> None:
-    with pytest.raises(UserError, match="the objective of fold 2 knows nothing of fold 3"):
+    with pytest.raises(UserError, match="the objective of fold 2 has no data of fold 3"):
         objective.accuracy(cell, Trial(3, 0))
 
 
@@ -211,7 +211,7 @@ def test_what_goes_wrong_is_part_of_the_answer(cell: Cell, tmp_path: Path, monke
     old = replace(cell, versions={**cell.versions, "torch": "1.0"})
     assert answer(old) == {"status": "failed", "reason": answer(old)["reason"]} and "torch" in answer(old)["reason"]
     other = replace(cell, versions={**cell.versions, "dataset": "0000"})
-    assert "another version" in answer(other)["reason"]
+    assert "differs from the version" in answer(other)["reason"]
 
     for error, status, reason in (
         (RuntimeError("two\nlines"), "failed", "RuntimeError: two lines"),

@@ -77,7 +77,7 @@ def test_what_the_user_wrote_behind_a_name_stays(tuning: ModuleType) -> None:
     cell = tuning.cell("gdm-acc:encoder=vgsae", "gcn:layers=2", lr=0.02)
     found = dimensions(space_for(cell, {}))
     assert not {"augmenter.encoder", "backbone.layers", "training.lr"} & set(found)
-    with pytest.raises(UserError, match=r"encoder is vgsae in .* write it in one of them"):
+    with pytest.raises(UserError, match=r"encoder is vgsae in .* keep one of them"):
         space_for(cell, {"gdm-acc.encoder": "gsae|vgsae"})
 
 
@@ -101,15 +101,15 @@ def test_ranges_choices_and_values_narrow_and_fix(tuning: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("augmenter", "text", "said"),
     [
-        ("dropedge", "lr=0.1..0.01", r"training.lr=0.1..0.01 is empty; its low end must be below"),
+        ("dropedge", "lr=0.1..0.01", r"training.lr=0.1..0.01 is empty; the low end must be below"),
         ("dropedge", "lr=0.01..0.01", "is empty"),
-        ("dropedge", "weight_decay=0..0.1", "logarithmic scale; its low end must be above 0"),
+        ("dropedge", "weight_decay=0..0.1", "logarithmic scale; the low end must be above 0"),
         ("dropedge", "p=0.5..2", r"--space dropedge.p=0.5..2: p=2 is not valid; it takes a number from 0 to 1"),
         ("dropedge", "p=some", "p=some is not valid"),
         ("dropedge", "gcn.layers=1.5..3", "layers=1.5 is not valid; it takes a whole number"),
         ("gdm-unc", "encoder=gsae|gae", "encoder=gae is not valid; it takes gsae"),
         ("gdm-unc", "encoder=a..b", "encoder has no range; it takes gsae"),
-        ("gdm-unc", "width=8..16", "'width' in the space is not clear .* write gcn.width or gdm-unc.width"),
+        ("gdm-unc", "width=8..16", "'width' in the space is ambiguous .* write gcn.width or gdm-unc.width"),
         ("g-mixup", "ratio=none..1", "a number at each end"),
         ("careless", "lr=0.01", r"search space of careless.strength: strength=2 is not valid"),
         ("empty", "lr=0.01", r"empty.strength is declared with Tune\(\) but has neither choices nor a range"),

@@ -1,4 +1,4 @@
-"""The matrix that each backbone aggregates with, node by node, in factored form."""
+"""The aggregation matrix of each backbone over nodes, in factored form."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Kind = Literal["gcn", "gin", "sage"]
 
 
 def node_matrix(joined: Joined, kind: Kind) -> Factored:
-    """gcn: D^-1/2 (A + I) D^-1/2; gin: A + I; sage: the weighted mean over the neighbours."""
+    """gcn: D^-1/2 (A + I) D^-1/2; gin: A + I; sage: the weighted mean over the neighbors."""
     degrees, nodes = joined.degrees(), joined.nodes
     full = joined.near_complete[joined.graph]
-    # Near-complete graphs hand out the sum of all their rows, the node's own included.
+    # Near-complete graphs provide the sum of all their rows, including the node's own.
     loops = -full.astype(np.float64) if kind == "sage" else 1.0 - full
     diagonal = sp.dia_array((loops[None], [0]), shape=(nodes, nodes)).tocsr()
     matrix = sp.csr_array(joined.edges - joined.missing + diagonal)
@@ -31,7 +31,7 @@ def node_matrix(joined: Joined, kind: Kind) -> Factored:
 
 
 def scales(degrees: np.ndarray, kind: Kind) -> tuple[np.ndarray, np.ndarray]:
-    """What multiplies a row and a column of the adjacency."""
+    """The factors of the rows and columns of the adjacency matrix."""
     if kind == "gcn":
         with np.errstate(divide="ignore", invalid="ignore"):
             root = (degrees + 1) ** -0.5
@@ -54,12 +54,14 @@ def sums(joined: Joined) -> int:
 
 
 def sums_of(joined: Joined) -> np.ndarray:
-    """The number of the shared sum of each node's graph, where it has one."""
+    """The index of the shared sum of each node's graph, if it has one."""
     return (np.cumsum(joined.near_complete) - 1)[joined.graph]
 
 
 def layer_matrix(nodes: Factored, kind: Kind, before: Classes, after: Classes) -> Factored:
-    """What takes one row a class before a layer to one row a class after it (sage: own rows come as a second block)."""
+    """Maps one row per class before a layer to one row per class after it (sage: a second block has the nodes' own
+    rows).
+    """
     members = before.members()
     alone = before.count == after.count == len(before.of_node)
     matrix = nodes if alone else nodes.merged(after.stand_in, members)

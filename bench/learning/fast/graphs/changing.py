@@ -1,4 +1,4 @@
-"""The aggregation matrix of an epoch, from what each pair of a pattern counts: the places stay, the values change."""
+"""The aggregation matrix of an epoch, from the factor of each pair: positions are fixed, values change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TINY = torch.finfo(torch.float32).tiny
 
 
 class ChangingConvolution:
-    """The aggregation matrix of one backbone over a pattern, for all layers, with other values each epoch."""
+    """The aggregation matrix of one backbone over a pattern, for all layers, with different values in each epoch."""
 
     def __init__(self, kind: Kind, pattern: Pattern, x: Tensor) -> None:
         self.kind, self.nodes, pairs = kind, pattern.nodes, len(pattern.row)
@@ -29,7 +29,7 @@ class ChangingConvolution:
         self.base = None if plain else torch.from_numpy(pattern.base).to(torch.get_default_dtype()).view(-1, 1)
         ones, every = np.ones(pairs), np.arange(pairs)
         self.degrees = Bag(sp.csr_array((ones, every, pattern.offsets), shape=(pattern.nodes, pairs)))
-        # A matrix of places among the values, counted from 1, since a sparse matrix may lose a zero.
+        # A matrix of positions among the values, counted from 1, because a sparse matrix may drop zeros.
         matrix = numbered(pattern.matrix())
         always = [sp.eye_array(self.nodes, format="csr")] if kind == "sage" else []
         always.append(sp.csr_array(np.ones((self.nodes, 1))))
@@ -46,7 +46,7 @@ class ChangingConvolution:
     def prepare(self, weights: Tensor) -> None:
         """The values of several epochs at once, from the factor of each pair (pairs x epochs); loops have 1."""
         weights = weights if self.base is None else weights * self.base
-        values = weights.new_ones(len(weights) + 1, weights.shape[1])  # the last: own rows and the bias count once
+        values = weights.new_ones(len(weights) + 1, weights.shape[1])  # own rows and the bias have factor 1
         pairs = values[:-1]
         if self.kind == "gin":
             pairs.copy_(weights)
@@ -62,6 +62,6 @@ class ChangingConvolution:
         self.first.prepare(pairs, by_epoch[:, :-1])
 
     def use(self, epoch: int) -> tuple[Rows, ...]:
-        """Take the values of one of the epochs that were prepared; returns the first layer's input with them."""
+        """Use the values of one of the prepared epochs; returns the first layer's input with them."""
         self.forward.values, self.backward.values = self.forward_values[epoch], self.backward_values[epoch]
         return self.first.use(epoch), *self.own

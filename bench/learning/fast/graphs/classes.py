@@ -1,8 +1,9 @@
-"""Equal nodes are computed once: color refinement finds the nodes whose embeddings agree at each layer.
+"""Finds nodes with equal embeddings by color refinement, so that they are computed once.
 
 Two nodes with the same features and the same neighborhood up to depth l have the same embedding after l layers,
-whatever the weights are, in one graph or in two. So layer l needs one row per class of such nodes. In IMDB-BINARY, with
-constant features, this leaves a fifth of the rows; in NCI1 about half; in DD nearly all, and then nothing is merged.
+whatever the weights are, even in different graphs. Layer l therefore needs one row per class of such nodes. In
+IMDB-BINARY with constant features, this leaves a fifth of the rows; in NCI1 about half; in DD nearly all, so nothing is
+merged.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from bench.learning.fast.graphs.joined import Joined
 from bench.learning.fast.graphs.parts import Features
 from bench.learning.fast.graphs.sameness import Neighborhoods, same_rows
 
-WORTH_MERGING = 0.97  # above this share of distinct nodes, the rows stay as they are
+WORTH_MERGING = 0.97  # above this share of distinct nodes, nothing is merged
 
 
 @dataclass(frozen=True)
 class Classes:
-    """The class of each node, one node that stands for each class."""
+    """The class of each node, and a representative of each class."""
 
     of_node: np.ndarray
     stand_in: np.ndarray
@@ -39,12 +40,12 @@ class Classes:
 
 
 def each_alone(nodes: int) -> Classes:
-    """Every node a class of its own."""
+    """Every node in a class of its own."""
     return Classes(np.arange(nodes), np.arange(nodes))
 
 
 def refine(joined: Joined, layers: int, by_degree: bool) -> list[Classes]:
-    """Classes before the first layer and after each; `by_degree` where a message depends on its sender's degree."""
+    """Classes before the first layer and after each layer; `by_degree` if messages depend on the sender's degree."""
     nodes = joined.nodes
     code, degrees = row_codes(joined.x), joined.degrees() if by_degree else None
     if degrees is not None:
@@ -62,7 +63,7 @@ def refine(joined: Joined, layers: int, by_degree: bool) -> list[Classes]:
         before = found[-1].of_node
         code = scramble(before.astype(np.uint64))
         around = edges @ code - missing @ code
-        # Sums wrap around; the full graph's sum without the node itself is what a complete neighborhood sends.
+        # Sums wrap around; the sum of the whole graph without the node is what a complete neighborhood sends.
         totals = np.add.reduceat(code, joined.starts[:-1])[joined.graph] - code
         around = around + np.where(full, totals, np.uint64(0))
         found.append(classes_of(scramble(code) + around, partial(neighborhoods.same, before)))
@@ -70,10 +71,11 @@ def refine(joined: Joined, layers: int, by_degree: bool) -> list[Classes]:
 
 
 def classes_of(code: np.ndarray, same: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Classes:
-    """One class per distinct code, as far as its nodes are the same.
+    """One class per distinct code, as far as its nodes are equal.
 
-    A code is a hash: equal nodes share one, and unlike nodes nearly always have others. So each node is compared with
-    the one that stands for its class, and a node that only shares the code gets a class of its own.
+    A code is a hash: equal nodes have the same code, different nodes almost always different ones. Each node is
+    therefore compared with the representative of its class, and a node that only shares the code gets a class of its
+    own.
     """
     _, stand_in, of_node = np.unique(code, return_index=True, return_inverse=True)
     if len(stand_in) <= WORTH_MERGING * len(code):
@@ -87,11 +89,11 @@ def classes_of(code: np.ndarray, same: Callable[[np.ndarray, np.ndarray], np.nda
 
 
 def row_codes(x: Features) -> np.ndarray:
-    """A 64-bit code for each row of features, the same for a table and for a sparse matrix of the same numbers."""
+    """A 64-bit code for each row of features, the same for dense and sparse matrices with the same numbers."""
     position = scramble(np.arange(1, x.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
     if isinstance(x, sp.csr_array):
         bits = np.ascontiguousarray(x.data, dtype=np.float32).view(np.uint32).astype(np.uint64)
-        zero = scramble(np.zeros(1, dtype=np.uint64))  # an array: its products wrap around in silence
+        zero = scramble(np.zeros(1, dtype=np.uint64))  # an array, which overflows without warnings
         code = scramble(bits * position[x.indices]) - zero
         every = sp.csr_array((code, x.indices, x.indptr), shape=x.shape) @ np.ones(x.shape[1], dtype=np.uint64)
         return np.asarray(every + np.uint64(x.shape[1]) * zero)
@@ -100,7 +102,7 @@ def row_codes(x: Features) -> np.ndarray:
 
 
 def scramble(code: np.ndarray) -> np.ndarray:
-    """A fixed bijection of 64-bit words that looks random (the finaliser of splitmix64)."""
+    """A fixed bijection of 64-bit words that looks random (the finalizer of splitmix64)."""
     code = (code + np.uint64(0x9E3779B97F4A7C15)).astype(np.uint64)
     code = (code ^ (code >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     code = (code ^ (code >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

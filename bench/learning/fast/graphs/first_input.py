@@ -1,4 +1,4 @@
-"""The first layer's input, Q_1 X, where the values of Q_1 change each epoch."""
+"""The first layer's input, Q_1 X, if the values of Q_1 change in each epoch."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bench.learning.fast.graphs.pattern import Pattern
 from bench.learning.fast.ops.product import Bag, Rows, SparseRows
 from models.sparse_features import is_sparse
 
-FEW_LABELS = 16  # up to this number, aggregating the features costs less than picking rows of the weights
+FEW_LABELS = 16  # up to this number, aggregating the features costs less than selecting rows of the weights
 
 
 class FirstInput(Protocol):
-    """Q_1 X, or what multiplies like it, from the values of the pairs: pairs x epochs, and one row per epoch."""
+    """Q_1 X, or an object that multiplies like it, from the values of the pairs: pairs x epochs, one row per epoch."""
 
     def prepare(self, pairs: Tensor, by_epoch: Tensor) -> None: ...
 
@@ -25,7 +25,7 @@ class FirstInput(Protocol):
 
 
 class AnyFeatures:
-    """Aggregated each epoch."""
+    """Features that are aggregated in each epoch."""
 
     def __init__(self, pattern: Pattern, x: Tensor) -> None:
         self.aggregate, self.x = Bag(pattern.matrix()), x
@@ -38,7 +38,7 @@ class AnyFeatures:
 
 
 class FewLabels:
-    """One-hot features with few channels: values of the neighbors with a label, added up for all epochs at once."""
+    """One-hot features with few channels: values of the neighbors per label, summed for all epochs at once."""
 
     def __init__(self, pattern: Pattern, label: np.ndarray, channels: int) -> None:
         self.shape, places = (pattern.nodes, channels), pattern.nodes * channels
@@ -53,7 +53,7 @@ class FewLabels:
 
 
 class ManyLabels:
-    """One-hot features with many channels: the values weigh the rows of the weights that they pick."""
+    """One-hot features with many channels: the values weight the selected rows of the weights."""
 
     def __init__(self, pattern: Pattern, label: np.ndarray, channels: int) -> None:
         picked = label[pattern.column]
@@ -74,12 +74,12 @@ class ManyLabels:
 
 
 def grouped(keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The places of each key among the keys, key after key, and where each one's begin."""
+    """The positions of each key, grouped by key, and the start of each group."""
     return np.argsort(keys, kind="stable"), np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=count))])
 
 
 def first_input(pattern: Pattern, x: Tensor) -> FirstInput:
-    """The cheapest way to the first layer's input."""
+    """The cheapest representation of the first layer's input."""
     if is_sparse(x):
         column = x.columns_of_ones()
         return AnyFeatures(pattern, x.dense()) if column is None else ManyLabels(pattern, column, x.shape[1])

@@ -1,4 +1,4 @@
-"""A training set as one block-diagonal adjacency, near-complete graphs held by the pairs they lack."""
+"""A training set as one block-diagonal adjacency matrix; near-complete graphs are stored by their missing pairs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from bench.learning.fast.ops.factored import SUMS_COST
 
 @dataclass(frozen=True)
 class Joined:
-    """Nodes of all graphs one below the other. A = edges + (all pairs of near-complete graphs) - missing."""
+    """The nodes of all graphs. A = edges + (all pairs of near-complete graphs) - missing."""
 
     x: Features
     graph: np.ndarray  # the graph of each node
     sizes: np.ndarray
-    edges: sp.csr_array  # rows receive, columns send; weights as values
+    edges: sp.csr_array  # rows receive, columns send; values are weights
     missing: sp.csr_array  # pairs that a near-complete graph lacks, without the diagonal
     near_complete: np.ndarray  # one flag per graph
 
@@ -33,18 +33,18 @@ class Joined:
         return np.concatenate([[0], np.cumsum(self.sizes)])
 
     def degrees(self) -> np.ndarray:
-        """Sum of the weights that reach each node, without a self loop."""
+        """The sum of the weights of each node's edges, without self-loops."""
         full = np.where(self.near_complete[self.graph], self.sizes[self.graph] - 1, 0)
         return np.asarray(self.edges.sum(axis=1) + full - self.missing.sum(axis=1))
 
 
 def join(graphs: Sequence[Data], whole: bool = False) -> Joined:
-    """Put graphs together."""
+    """Join graphs."""
     return assemble(parts_of(graphs, whole))
 
 
 def assemble(parts: Sequence[Part]) -> Joined:
-    """Put graphs together; where shared sums would gain too little over all, every graph by its edges."""
+    """Join graphs; if shared sums would save too little overall, all graphs are stored by their edges."""
     sizes = np.array([part.x.shape[0] for part in parts], dtype=np.int64)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     gains = np.array([part.gain for part in parts])
@@ -67,20 +67,20 @@ def assemble(parts: Sequence[Part]) -> Joined:
 
 
 def stacked(rows: Sequence[Features]) -> Features:
-    """Features of several graphs below each other: a table, or sparse if one of them is."""
+    """Features of several graphs, concatenated: a table, or sparse if one of them is."""
     if not any(isinstance(part, sp.csr_array) for part in rows):
         return np.concatenate(rows)
     return sp.csr_array(sp.vstack([sp.csr_array(part) for part in rows], format="csr"))
 
 
 def placed(row: np.ndarray, column: np.ndarray, weight: np.ndarray | None, start: int) -> tuple[np.ndarray, ...]:
-    """Entries at their place in the whole matrix, in as little memory as they need."""
+    """Entries at their positions in the whole matrix, as compactly as possible."""
     values = np.ones(len(row)) if weight is None else weight.astype(np.float64)
     return (row + start).astype(np.int32), (column + start).astype(np.int32), values
 
 
 def square(parts: Sequence[tuple[np.ndarray, ...]], size: int) -> sp.csr_array:
-    """One sparse matrix of (row, column, value) lists; what stands twice is added."""
+    """A sparse matrix from lists of (row, column, value); duplicates are added."""
     if not parts:
         return sp.csr_array((size, size), dtype=np.float64)
     row, column, value = (np.concatenate(part) for part in zip(*parts, strict=True))

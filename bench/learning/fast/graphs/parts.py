@@ -1,4 +1,4 @@
-"""One graph as the engine keeps it: by its edges, or by the pairs that it lacks where those are fewer."""
+"""One graph as the engine stores it: by its edges, or by its missing pairs if those are fewer."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from torch_geometric.data import Data
 from bench.learning.fast.not_fast import NotFast
 from models.sparse_features import is_sparse
 
-Features: TypeAlias = np.ndarray | sp.csr_array  # sparse where a table would be wide and nearly empty
+Features: TypeAlias = np.ndarray | sp.csr_array  # sparse if a table would be wide and almost empty
 EdgeList = tuple[np.ndarray, np.ndarray, np.ndarray | None]  # targets, sources, weights
 
 
 @dataclass(frozen=True)
 class Part:
-    """One graph: its features, and its edges or the pairs that it lacks."""
+    """One graph: its features, and its edges or missing pairs."""
 
     x: Features
     target: np.ndarray
     source: np.ndarray
     weight: np.ndarray | None
-    gain: int  # entries saved by the pairs that it lacks; 0: these are its edges
+    gain: int  # entries saved by storing missing pairs; 0: these are the edges
 
     @classmethod
     def of(cls, graph: Data, whole: bool = False) -> Part:
@@ -34,23 +34,23 @@ class Part:
         target, source, weight = edge_list(graph)
         x = graph.x.matrix() if is_sparse(graph.x) else graph.x.numpy()
         size, plain = int(graph.num_nodes), weight is None or bool((weight == 1).all())
-        # `Sum of all rows - the missing ones` costs 2n entries and the lacking pairs.
+        # `Sum of all rows - the missing ones` costs 2n entries plus the missing pairs.
         gain = 2 * len(target) - size * size - size
         if not whole and plain and gain > 0:
             table = pairs(size, target, source)
-            if int(table.sum()) == len(target):  # no edge twice
+            if int(table.sum()) == len(target):  # no duplicate edges
                 return cls(x, *others(table), None, gain)
         return cls(x, target.astype(np.int32), source.astype(np.int32), weight, 0)
 
     def edges(self) -> EdgeList:
-        """The edges, however they are kept."""
+        """The edges, however they are stored."""
         if not self.gain:
             return self.target, self.source, self.weight
         return *others(pairs(self.x.shape[0], self.target, self.source)), None
 
 
 def parts_of(graphs: Iterable[Data], whole: bool) -> list[Part]:
-    """Graphs as the engine keeps them; those of an iterator need not be there all at once."""
+    """Graphs in the engine's format; the graphs of an iterator need not be in memory at the same time."""
     return [Part.of(graph, whole) for graph in graphs]
 
 
@@ -70,14 +70,14 @@ def edge_list(graph: Data) -> EdgeList:
 
 
 def pairs(size: int, target: np.ndarray, source: np.ndarray) -> np.ndarray:
-    """The graph as a table of booleans."""
+    """The graph as a boolean table."""
     table = np.zeros((size, size), dtype=bool)
     table[target, source] = True
     return table
 
 
 def others(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of different nodes that a table does not have (its diagonal is written over)."""
+    """All pairs of different nodes that are not in a table (whose diagonal is overwritten)."""
     np.fill_diagonal(table, True)
     absent = np.nonzero(~table)
     return absent[0].astype(np.int32), absent[1].astype(np.int32)

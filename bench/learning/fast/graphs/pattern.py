@@ -1,4 +1,4 @@
-"""All pairs of nodes that may carry a message, for methods that change only what a pair counts."""
+"""All pairs of nodes that may exchange messages, for methods that only change the factors of pairs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.learning.fast.not_fast import NotFast
 
 
 class Pattern:
-    """All pairs that may carry a message, sorted by receiver, then sender; `edge` is the directed edge of each."""
+    """All pairs that may exchange messages, sorted by receiver, then sender; `edge` is the directed edge of each."""
 
     def __init__(self, graphs: Sequence[Data], loops: bool) -> None:
         lists = [edge_list(graph) for graph in graphs]

@@ -1,4 +1,4 @@
-"""A trial's training set before its first epoch, as the engine keeps it."""
+"""A trial's training set before its first epoch, in the engine's format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bench.learning.problem import Problem, training_set
 
 @dataclass(frozen=True)
 class Prepared:
-    """Graphs with the label and the weight of each, and the densities of the generated ones."""
+    """Graphs with their labels and weights, and the densities of the generated ones."""
 
     parts: list[Part]
     targets: Tensor
@@ -28,10 +28,10 @@ class Prepared:
 
 
 def prepare(problem: Problem, whole: bool, rng: Generator, context: Context) -> Prepared:
-    """What `offline_set` gives (`whole`: every edge as it is); of a method that works every epoch, no parts.
+    """The result of `offline_set` (`whole`: all edges kept as they are); for per-epoch methods, without parts.
 
-    Where a method can make its graphs one at a time they are taken so: nearly complete, with REDDIT's sizes, their edge
-    lists would need gigabytes, the pairs that they lack a thousandth of it.
+    If a method can generate its graphs one at a time, it does: for near-complete graphs of the sizes of REDDIT, the
+    edge lists would need gigabytes, the missing pairs a thousandth of that.
     """
     augmenter = problem.augmenter
     if makes_one_by_one(augmenter):
@@ -50,12 +50,12 @@ def prepare(problem: Problem, whole: bool, rng: Generator, context: Context) -> 
 
 
 def makes_one_by_one(augmenter: Augmenter) -> TypeGuard[OneByOneAugmenter]:
-    """Whether its graphs can be had one at a time before the training."""
+    """Whether a method can generate its graphs one at a time before training."""
     return kind_of(type(augmenter)) is OneByOneAugmenter and augmenter.when == "offline"
 
 
 def one_by_one(problem: Problem, augmenter: OneByOneAugmenter, rng: Generator, context: Context) -> Iterator[Data]:
-    """The graphs that `generate` gives, each when it is asked for: all that is random is drawn before the first."""
+    """The graphs of `generate`, each generated on demand; all random draws are made before the first."""
     drawn = augmenter.draw(problem.graphs, rng, context)
     for graph in augmenter.generate_each(problem.graphs, drawn):
         yield problem.featurise(graph) if augmenter.features == "recompute" else graph

@@ -1,4 +1,4 @@
-"""Whether two nodes are the same for the next layer, told from all that the layer reads, not from a hash of it."""
+"""Whether two nodes are equal for the next layer, decided by everything that the layer reads, not by a hash."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.learning.fast.graphs.parts import Features
 
 
 def same_rows(x: Features, degrees: np.ndarray | None, nodes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Whether each node has the features of its other, bit for bit, and its degree where that counts."""
+    """Whether each node has the same features, bit for bit, as its counterpart, and the same degree if that matters."""
     if isinstance(x, sp.csr_array):
         same = np.diff((x[nodes] != x[others]).indptr) == 0
     else:
@@ -32,10 +32,10 @@ class Lists:
             numbers = np.unique(numbers, return_inverse=True)[1]
             span = int(numbers.max(initial=0)) + 1
         by_node = np.repeat(np.arange(len(self.starts)) * span, self.lengths)
-        self.flat = np.sort(by_node + numbers) - by_node  # sorted as a whole, each node's list stays at its place
+        self.flat = np.sort(by_node + numbers) - by_node  # sorted as a whole; each node's list stays in its range
 
     def equal(self, nodes: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Whether each node's list is its other's."""
+        """Whether each node's list equals that of its counterpart."""
         lengths = self.lengths[nodes]
         same = lengths == self.lengths[others]
         chosen = np.flatnonzero(same)
@@ -52,19 +52,21 @@ class Lists:
 
 
 class Neighborhoods:
-    """What each node hears of: classes of nodes, each with the weight of the edge, as often as there are such edges.
+    """The neighbors of each node by class and edge weight, with multiplicity.
 
-    A node of a near-complete graph hears of all nodes of its graph but itself and those that it lacks.
+    A node of a near-complete graph is connected to all nodes of its graph except itself and those it lacks.
     """
 
     def __init__(self, joined: Joined) -> None:
         self.joined, self.full = joined, joined.near_complete[joined.graph]
-        # Edges of near-complete graphs count 1, so that is always one of the weights.
+        # Edges of near-complete graphs have weight 1, so that is always one of the weights.
         every = np.unique(np.append(joined.edges.data, 1.0), return_inverse=True)[1]
         self.weight, self.one = every[:-1], int(every[-1])
 
     def same(self, before: np.ndarray, nodes: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Whether each node is of its other's class before the layer, and hears of the same classes as often."""
+        """Whether each node has the class of its counterpart before the layer, and the same neighbors by class and
+        weight.
+        """
         joined, classes = self.joined, int(before.max(initial=0)) + 1
         heard = Lists(joined.edges, before[joined.edges.indices] + classes * self.weight)
         alike = before[nodes] == before[others]
@@ -74,14 +76,14 @@ class Neighborhoods:
         lacked = Lists(joined.missing, before[joined.missing.indices])
         crowd = crowds(joined, before)[joined.graph]
         same &= (crowd[nodes] == crowd[others]) & lacked.equal(nodes, others)
-        # Nodes of graphs that differ as a whole may lack just what makes the difference: these are written out.
+        # Nodes of different graphs may lack exactly what distinguishes the graphs: compare these explicitly.
         for place in np.flatnonzero(alike & ~same & (self.full[nodes] | self.full[others])):
             one, other = (self.written_out(int(part[place]), before, heard, lacked) for part in (nodes, others))
             same[place] = one == other
         return same
 
     def written_out(self, node: int, before: np.ndarray, heard: Lists, lacked: Lists) -> Counter[int]:
-        """How often one node hears of each class with each weight."""
+        """How many neighbors of each class and weight a node has."""
         counts = Counter(heard.of(node))
         if self.full[node]:
             classes, graph = int(before.max(initial=0)) + 1, self.joined.graph[node]
@@ -92,7 +94,7 @@ class Neighborhoods:
 
 
 def crowds(joined: Joined, before: np.ndarray) -> np.ndarray:
-    """A number for each graph: near-complete ones share theirs if they have as many nodes of each class, others -1."""
+    """A number per graph: shared by near-complete graphs with the same class counts, -1 for others."""
     starts, numbers = joined.starts, dict[bytes, int]()
     found = np.full(len(joined.sizes), -1)
     for graph in np.flatnonzero(joined.near_complete):

@@ -1,1 +1,1 @@
-"""What the engine computes with: sparse products, pooling, dense maps, compiled sums."""
+"""The engine's operations: sparse products, pooling, dense maps, compiled sums."""

@@ -1,10 +1,10 @@
-"""rows.c as a shared library: built once per machine and version, kept in a folder that only its user can write to.
+"""Builds rows.c as a shared library, once per machine and version, in a folder that only its user can write to.
 
-The folder is `compiled` in the user's cache, mode 0700. A library's name holds a hash of all that it was made from and
-a hash of its own content, so a file that is half written, damaged or of another version is never loaded. What the check
-of its sums said is kept beside it. Where there is no such folder, each process builds for itself.
+The folder is `compiled` in the user's cache, with mode 0700. The name of a library contains a hash of everything it was
+built from and a hash of its own content, so incomplete, damaged or outdated files are never loaded. The result of
+checking its sums is stored beside it. Without such a folder, each process builds its own library.
 
-Nothing here imports torch: `bench status` asks whether there is a library without waiting for it.
+Nothing here imports torch, so that `bench status` can tell quickly whether there is a library.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ PASSED = "passed"
 
 
 class CannotBuildError(Exception):
-    """There is no library, and the message says why."""
+    """There is no library; the message says why."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """All that a library is made from."""
+    """Everything that a library is built from."""
 
-    command: str  # the compiler, as `BENCH_CC` names it
+    command: str  # the compiler, from `BENCH_CC`
 
     @classmethod
     def here(cls) -> Recipe:
-        """For this machine."""
+        """The recipe for this machine."""
         command = os.environ.get(COMPILER_VARIABLE, "cc")
         if command == "none":
             raise CannotBuildError(f"{COMPILER_VARIABLE}=none")
@@ -57,19 +57,19 @@ class Recipe:
             raise CannotBuildError(f"{COMPILER_VARIABLE}={self.command} cannot be read: {error}") from None
         if not words or shutil.which(words[0]) is None:
             raise CannotBuildError(
-                f"no C compiler: '{self.command}' is not found; install one or set {COMPILER_VARIABLE}"
+                f"no C compiler: '{self.command}' was not found; install one or set {COMPILER_VARIABLE}"
             )
         return words
 
     @cached_property
     def key(self) -> str:
-        """A hash of source, compiler and its version, flags and kind of processor."""
+        """A hash of source, compiler version, flags and processor type."""
         said = self.run(["--version"], check=False)
         facts = [self.command, said.stdout, said.stderr, *FLAGS, platform.system(), platform.machine()]
         return hashlib.sha256("\0".join([*facts, SOURCE.read_text(encoding="utf-8")]).encode()).hexdigest()[:32]
 
     def run(self, more: list[str], check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run the compiler; what goes wrong is one line."""
+        """Run the compiler; errors are one line."""
         words = [*self.words, *more]
         try:
             return subprocess.run(
@@ -81,11 +81,11 @@ class Recipe:
             raise CannotBuildError(f"{self.command} gave nothing to use: {error}") from None
 
     def build(self, folder: Path) -> Path:
-        """A new library in this folder."""
+        """Build a library in this folder."""
         made = folder / "rows.so"
         self.run([*FLAGS, str(SOURCE), "-o", str(made)])
         if not made.is_file():
-            raise CannotBuildError(f"{self.command} gave nothing to use: it wrote no file")
+            raise CannotBuildError(f"{self.command} produced no output file")
         return made
 
 
@@ -94,7 +94,7 @@ def cache_folder() -> Path:
 
 
 def objection(folder: Path) -> str | None:
-    """Why code in this folder must not be loaded, None if only its user can have put it there."""
+    """Why code in this folder must not be loaded; None if only its user can have written it."""
     if not hasattr(os, "geteuid"):
         return "its owner cannot be told on this system"
     user, above = os.geteuid(), folder.parent.resolve()
@@ -112,7 +112,7 @@ def objection(folder: Path) -> str | None:
 
 
 def own_group(found: os.stat_result) -> bool:
-    """Whether the group is the user's alone, named after them, as many systems give everyone one."""
+    """Whether the group belongs to the user alone and has the same name, as on many systems."""
     import grp
     import pwd
 
@@ -124,7 +124,7 @@ def own_group(found: os.stat_result) -> bool:
 
 
 def private_folder() -> Path:
-    """The cache folder, made if need be; OSError where there is none that is safe."""
+    """The cache folder, created if necessary; raises OSError if there is no safe one."""
     folder = cache_folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if reason := objection(folder):
@@ -134,12 +134,12 @@ def private_folder() -> Path:
 
 @dataclass(frozen=True)
 class Library:
-    """A built library, and where to keep what its check said."""
+    """A built library, and where the result of its check is stored."""
 
     path: Path
 
     def verdict_file(self, torch_version: str, capability: str) -> Path:
-        """The sums are compared with those of one torch on one kind of processor."""
+        """The sums are compared with those of one version of torch on one type of processor."""
         return self.path.with_name(f"{self.path.stem}.{torch_version}.{capability}.check")
 
     def verdict(self, torch_version: str, capability: str) -> str | None:
@@ -149,7 +149,7 @@ class Library:
             return None
 
     def keep_verdict(self, verdict: str, torch_version: str, capability: str) -> None:
-        """Written under another name first, so that nobody reads half of it; where that fails, the next one checks."""
+        """Write the verdict atomically, so that no process reads half of it; if that fails, the check is repeated."""
         place = self.verdict_file(torch_version, capability)
         draft = place.with_name(f"{place.name}.{os.getpid()}")
         try:
@@ -164,7 +164,7 @@ def content_hash(path: Path) -> str:
 
 
 def kept_library(folder: Path, key: str) -> Library | None:
-    """The library with this key, if its content is what its name says."""
+    """The library with this key, if its content matches its name."""
     for path in sorted(folder.glob(f"{key}-*.so")):
         try:
             if path.stem == f"{key}-{content_hash(path)}":
@@ -175,8 +175,8 @@ def kept_library(folder: Path, key: str) -> Library | None:
 
 
 def build_into(folder: Path, recipe: Recipe) -> Library:
-    """Build a library and give it its name in one step; the caller holds the lock."""
-    for left in (*folder.glob(f"build-{recipe.key}-*"), *folder.glob(f"{recipe.key}-*")):  # of who was interrupted
+    """Build a library and rename it atomically; the caller holds the lock."""
+    for left in (*folder.glob(f"build-{recipe.key}-*"), *folder.glob(f"{recipe.key}-*")):  # left by interrupted builds
         shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=f"build-{recipe.key}-") as draft:
         made = recipe.build(Path(draft))
@@ -187,5 +187,5 @@ def build_into(folder: Path, recipe: Recipe) -> Library:
 
 
 def lock_for(folder: Path, key: str) -> FileLock:
-    """Who builds; the others wait for as long as a build may take, and then do without the folder."""
+    """A lock for building; other processes wait as long as a build may take, and then continue without the folder."""
     return FileLock(folder / f"{key}.lock", timeout=BUILD_SECONDS, mode=0o600)

@@ -1,7 +1,7 @@
-"""Sums of weighted rows in C, for the calls that torch spends more time on reaching than on doing.
+"""Sums of weighted rows in C, for calls where torch's overhead exceeds the work.
 
-Where there is no compiler, or where the bits would not be those of torch's `embedding_bag`, torch does it all: what a
-trial computes never depends on this.
+Without a compiler, or if the results would not be bit-identical to torch's `embedding_bag`, torch is used: results
+never depend on this.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bench.learning.fast.ops.building import (
 
 
 class Sums(ctypes.Structure):
-    """What rows.c calls so; whoever makes one keeps the tensors that it points to."""
+    """The structure of the same name in rows.c; its creator keeps the tensors that it points to alive."""
 
     _fields_ = (
         ("rows", ctypes.c_int64),
@@ -47,7 +47,7 @@ class Sums(ctypes.Structure):
 
 
 class Forward(ctypes.Structure):
-    """What rows.c calls so."""
+    """The structure of the same name in rows.c."""
 
     _fields_ = (
         ("sums", Sums),
@@ -59,7 +59,7 @@ class Forward(ctypes.Structure):
 
 
 class Backward(ctypes.Structure):
-    """What rows.c calls so."""
+    """The structure of the same name in rows.c."""
 
     _fields_ = (
         ("sums", Sums),
@@ -86,7 +86,7 @@ class Compiled:
 
 
 def compiled() -> Compiled | None:
-    """The compiled functions, None where torch has to do without them."""
+    """The compiled functions; None if torch has to be used instead."""
     found = compiled_or_reason()
     return found if isinstance(found, Compiled) else None
 
@@ -103,9 +103,9 @@ def compiled_or_reason() -> Compiled | str:
         recipe = Recipe.here()
         try:
             return loaded(kept_or_built(recipe, capability), recipe, capability)
-        except (OSError, Timeout):  # no folder to keep it in, or one that cannot be written to
+        except (OSError, Timeout):  # no cache folder, or it is read-only
             with tempfile.TemporaryDirectory() as folder:
-                return loaded(Library(recipe.build(Path(folder))), recipe, capability)  # stays when the file is gone
+                return loaded(Library(recipe.build(Path(folder))), recipe, capability)  # stays loaded without the file
     except CannotBuildError as error:
         return str(error)
     except (OSError, AttributeError) as error:
@@ -113,7 +113,7 @@ def compiled_or_reason() -> Compiled | str:
 
 
 def kept_or_built(recipe: Recipe, capability: str) -> Library:
-    """The library from the cache, built and checked first if it is not there."""
+    """The library from the cache, built and checked first if necessary."""
     folder = private_folder()
     found = kept_library(folder, recipe.key)
     if found is not None and found.verdict(torch_version(), capability) is not None:
@@ -121,7 +121,7 @@ def kept_or_built(recipe: Recipe, capability: str) -> Library:
     with lock_for(folder, recipe.key):
         found = kept_library(folder, recipe.key) or build_into(folder, recipe)
         try:
-            loaded(found, recipe, capability)  # so that those who wait find what the check said
+            loaded(found, recipe, capability)  # so that waiting processes find the result of the check
         except (OSError, AttributeError):
             found.path.unlink(missing_ok=True)
             raise
@@ -129,7 +129,7 @@ def kept_or_built(recipe: Recipe, capability: str) -> Library:
 
 
 def loaded(library: Library, recipe: Recipe, capability: str) -> Compiled | str:
-    """The functions of a library if their sums are torch's, or the reason."""
+    """The functions of a library if their sums match torch's, otherwise the reason."""
     from bench.learning.fast.ops.self_check import first_difference
 
     found, verdict = Compiled(library.path), library.verdict(torch_version(), capability)
@@ -145,7 +145,7 @@ def torch_version() -> str:
 
 
 def compiled_status() -> str:
-    """One line for the user: whether trials use the compiled sums. Builds nothing and imports no torch."""
+    """One line for the user: whether trials use the compiled sums. Builds nothing and does not import torch."""
     try:
         folder, recipe = cache_folder(), Recipe.here()
         key = recipe.key
@@ -163,5 +163,5 @@ def compiled_status() -> str:
 
 
 def verdict_files(library: Library) -> list[Path]:
-    """What the check said with this torch, on whatever processors."""
+    """The results of checks with this version of torch, on any processor."""
     return sorted(library.path.parent.glob(library.verdict_file(torch_version(), "*").name))

@@ -1,4 +1,4 @@
-"""Dense maps by hand, on views into the flat buffers of weights and gradients."""
+"""Handwritten dense layers on views of the flat buffers of weights and gradients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.learning.fast.ops.torch_private import relu_backward
 
 
 def through_relu(gradient: Tensor, output: Tensor, out: Tensor | None = None) -> Tensor:
-    """The gradient before a ReLU that gave `output`; written over the gradient itself if no place is given."""
+    """The gradient before a ReLU with this `output`; overwrites the given gradient unless `out` is given."""
     place = gradient if out is None else out
     relu_backward(gradient, output, 0, grad_input=place)
     return place
@@ -29,7 +29,7 @@ class Linear:
         self.turned = self.weight.t()
 
     def front(self, inputs: int) -> Linear:
-        """For the first inputs alone; the others are 0, and so are the gradients of their rows."""
+        """For the first inputs only; the others are 0, and so are the gradients of their rows."""
         narrow = copy(self)
         narrow.weight, narrow.weight_gradient = self.weight[:inputs], self.weight_gradient[:inputs]
         narrow.turned = narrow.weight.t()
@@ -47,7 +47,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class Affine:
-    """x_1 W_1 + x_2 W_2 + ... + b: the weights of one layer that meet before its ReLU."""
+    """x_1 W_1 + x_2 W_2 + ... + b: the weights of one layer that are combined before its ReLU."""
 
     weights: list[Tensor]
     bias: Tensor
@@ -62,7 +62,7 @@ class Affine:
         return cls(found, parameters.weight[bias], [w.t() for w in found], gradients, parameters.gradient[bias])
 
     def front(self, inputs: int, outputs: int) -> Affine:
-        """For inputs of which only the first ones differ from 0, and outputs of which only these get a gradient."""
+        """For inputs of which only the first are nonzero, and outputs of which only these get a gradient."""
         return Affine(
             [weight[:inputs] for weight in self.weights],
             self.bias,
@@ -72,7 +72,7 @@ class Affine:
         )
 
     def forward(self, inputs: tuple[Rows, ...], out: Tensor) -> Tensor:
-        """Over inputs that are given as they are, as in the first layer."""
+        """For inputs that are given directly, as in the first layer."""
         started = False
         for x, weight in zip(inputs, self.weights, strict=True):
             if isinstance(x, Tensor):

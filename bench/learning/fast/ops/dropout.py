@@ -1,4 +1,4 @@
-"""Dropout after each layer's ReLU, with the masks that the reference draws from the same seed."""
+"""Dropout after each layer's ReLU, with the same masks as the reference for the same seed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ MANTISSA = 53  # bits of a random number in double precision
 
 
 class Dropout:
-    """What the layers of one training draw their masks from, one after the other.
+    """The source of the masks of one training.
 
-    Torch draws them one number at a time, and they would take most of a training. Numpy has the same generator and
-    takes a third of the time, as long as nobody else draws from torch's stream (`alone`) and torch uses that generator
-    (with a processor of Intel it may use another one).
+    Torch draws them number by number, which would take most of the training time. Numpy has the same generator and
+    takes a third of the time. It can be used if nothing else draws from torch's generator (`alone`) and torch uses this
+    algorithm (on Intel processors it may use another).
     """
 
     def __init__(self, p: float, seed: int, alone: bool) -> None:
@@ -26,10 +26,10 @@ class Dropout:
         self.factor = torch.ones(1).div_(self.kept).numpy()[0]
         self.twister = mersenne_twister(seed) if alone and same_draws_as_torch() else None
         self.untouched = torch.get_rng_state() if self.twister is not None else None
-        self.nodes: Tensor | None = None  # the nodes that are there this epoch, ascending; None: all
+        self.nodes: Tensor | None = None  # the nodes present in this epoch, ascending; None: all
 
     def draw(self, factors: Tensor) -> None:
-        """Zero with probability p, else 1 / (1 - p), for the rows that the reference has."""
+        """Zero with probability p, else 1 / (1 - p), for the same rows as in the reference."""
         if self.nodes is None:
             self.fill(factors)
         else:
@@ -38,7 +38,7 @@ class Dropout:
             factors.index_copy_(0, self.nodes, rows)
 
     def disturbed(self) -> bool:
-        """Whether somebody drew from torch's stream although nobody should."""
+        """Whether something unexpectedly drew from torch's generator."""
         return self.untouched is not None and not torch.equal(self.untouched, torch.get_rng_state())
 
     def fill(self, factors: Tensor) -> None:
@@ -50,7 +50,7 @@ class Dropout:
 
 
 class Mask:
-    """One layer's dropout, in place."""
+    """The dropout of one layer, in place."""
 
     def __init__(self, dropout: Dropout, rows: int, width: int) -> None:
         self.dropout, self.factors = dropout, torch.zeros(rows, width)
@@ -64,12 +64,12 @@ class Mask:
 
 
 def mersenne_twister(seed: int) -> np.random.RandomState:
-    """The stream of `torch.manual_seed(seed)`, of which the generator reads 32 bits."""
+    """The stream of `torch.manual_seed(seed)`, which the generator reads in units of 32 bits."""
     return np.random.RandomState(seed & 0xFFFFFFFF)
 
 
 def smaller_than(p: float, twister: np.random.RandomState, count: int) -> np.ndarray:
-    """`bernoulli_(p)` of torch: whether the low bits of each 64-bit word, as a number below 1, are below p."""
+    """Torch's `bernoulli_(p)`: whether the low bits of each 64-bit word, as a number below 1, are below p."""
     words = twister.randint(0, 2**64, count, dtype=np.uint64)
     words &= np.uint64(2**MANTISSA - 1)
     return words < np.uint64(np.ceil(p * 2**MANTISSA))
@@ -77,7 +77,7 @@ def smaller_than(p: float, twister: np.random.RandomState, count: int) -> np.nda
 
 @lru_cache(maxsize=1)
 def same_draws_as_torch() -> bool:
-    """Whether torch's draws on this machine are those of the generator here."""
+    """Whether torch's draws on this machine match those of this generator."""
     seed, p, count = 2**35 + 7, 0.3, 1000
     with own_stream(seed):
         drawn = torch.empty(count).bernoulli_(p)

@@ -1,4 +1,4 @@
-"""A layer's ReLU together with the sparse product before it, one compiled call each way where torch needs several."""
+"""A layer's ReLU combined with the preceding sparse product: one compiled call each way instead of several in torch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.learning.fast.ops.product import Bag, Half
 
 
 class ReluForward:
-    """The columns of a ReLU that are in use, by themselves; the others are made, looked at and left out."""
+    """The columns of a ReLU that are in use; the others are computed, checked to be zero and left out."""
 
     def __init__(self, function: Callable[[int], int], sums: Sums, rows: int, width: int) -> None:
         self.rows, self.place, self.seen = rows, torch.empty(rows * width), torch.empty(width, dtype=torch.int32)
@@ -24,22 +24,22 @@ class ReluForward:
         self.narrow(width)
 
     def narrow(self, width: int) -> None:
-        """From now on, the first `width` columns."""
+        """From now on, use only the first `width` columns."""
         self.front = self.place[: self.rows * width].view(self.rows, width)
         self.sums.out_stride = width
 
     def take(self, rows: Tensor) -> None:
-        """Have `front` from a ReLU that torch made."""
+        """Set `front` from a ReLU computed by torch."""
         self.front.copy_(rows[:, : self.front.shape[1]])
 
     def done(self, used: int) -> bool:
-        """Write `front`; not done if any column from `used` on differs from 0."""
+        """Write `front`; returns False if any column from `used` on is nonzero."""
         self.call.used = used
         return not self.function(self.address)
 
 
 class RowsForward(ReluForward):
-    """Of rows as they are."""
+    """For rows as they are."""
 
     def __init__(self, compiled: Compiled, before_relu: Tensor) -> None:
         self.before_relu, (rows, width) = before_relu, before_relu.shape
@@ -48,7 +48,7 @@ class RowsForward(ReluForward):
 
 
 class SumsForward(ReluForward):
-    """Of a sparse product and a bias, which may be one of the rows that are added up."""
+    """For a sparse product and a bias, which may be one of the summed rows."""
 
     def __init__(self, compiled: Compiled, half: Half, rows: int, bias: Tensor, bias_row: Tensor | None) -> None:
         self.half, self.first, self.bias = half, first_sums(half), bias
@@ -61,7 +61,7 @@ class SumsForward(ReluForward):
 
 
 class ReluBackward:
-    """The gradient before a ReLU, and what the transposed product makes of it."""
+    """The gradient before a ReLU, and its product with the transposed matrix."""
 
     def __init__(self, compiled: Compiled, half: Half, out: Tensor, bias_gradient: Tensor | None) -> None:
         self.half, self.first, self.out, self.bias_gradient = half, first_sums(half), out, bias_gradient
@@ -73,7 +73,9 @@ class ReluBackward:
         self.function, self.address = compiled.row_sums_through_relu, ctypes.addressof(self.call)
 
     def __call__(self, gradient: Tensor, output: Tensor) -> None:
-        """From the gradient of a ReLU that gave `output` to `out`, and the bias's to its place, if it has one."""
+        """From the gradient of a ReLU with this `output` to `out`, and the bias gradient to its place, if there is a
+        bias.
+        """
         call = self.call
         self.sums.values = self.half.main.values.data_ptr()
         call.gradient, call.gradient_stride = gradient.data_ptr(), gradient.stride(0)
@@ -82,7 +84,7 @@ class ReluBackward:
 
 
 def sums_over(bag: Bag, table: Tensor, first: Sums | None = None) -> Sums:
-    """What `bag` adds up from a table; the caller says where to."""
+    """The sums that `bag` computes from a table; the caller sets the destination."""
     return Sums(
         index=bag.index.data_ptr(),
         offsets=bag.offsets.data_ptr(),
@@ -94,7 +96,7 @@ def sums_over(bag: Bag, table: Tensor, first: Sums | None = None) -> Sums:
 
 
 def first_sums(half: Half) -> Sums | None:
-    """The sums that many rows share, at their place behind the others."""
+    """The sums that many rows share, stored after the other rows."""
     if half.gather is None:
         return None
     sums = sums_over(half.gather, half.rows)

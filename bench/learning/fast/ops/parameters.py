@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from bench.learning.fast.ops.torch_private import fused_adam
 
-ALIGN = 16  # floats in 64 bytes: products over aligned memory give the same bits wherever a weight lies
+ALIGN = 16  # floats in 64 bytes: products over aligned memory are bit-identical wherever a weight is stored
 
 
 class Reordered(Protocol):
@@ -20,13 +20,13 @@ class Reordered(Protocol):
     def restore(self) -> None: ...
 
     def way_back(self) -> Tensor:
-        """The order that puts every unit where the model has it."""
+        """The permutation that restores the model's order of units."""
 
 
 class Parameters:
     """Weights, gradients and Adam's moments of one model, each flat; `weight` and `gradient` are views by name.
 
-    Matrices are held as input x output, the transpose of torch's layout: a sparse input can then pick their rows.
+    Matrices are stored as input x output, the transpose of torch's layout, so that sparse inputs can select rows.
     """
 
     def __init__(self, model: nn.Module, lr: float, weight_decay: float = 0.0) -> None:
@@ -41,8 +41,8 @@ class Parameters:
         self.steps, self.one = torch.zeros(()), torch.ones(())
         self.weight: dict[str, Tensor] = {}
         self.gradient: dict[str, Tensor] = {}
-        self.with_moments: dict[str, Tensor] = {}  # each weight, its mean and its square
-        self.units: list[Reordered] = []  # those that do not stand as the model has them
+        self.with_moments: dict[str, Tensor] = {}  # each weight with its mean and mean square
+        self.units: list[Reordered] = []  # units that are not in the model's order
         for start, (name, parameter) in zip(starts, named, strict=True):
             place, shape = slice(start, start + parameter.numel()), turned(parameter).shape
             self.weight[name] = self.flat[place].view(shape)
@@ -51,7 +51,7 @@ class Parameters:
             self.weight[name].copy_(turned(parameter))
 
     def step(self) -> None:
-        """One step of Adam, as torch.optim.Adam takes it."""
+        """One step of Adam, as in torch.optim.Adam."""
         self.steps.add_(self.one)
         fused_adam(
             [self.flat],
@@ -70,12 +70,12 @@ class Parameters:
         )
 
     def reorder(self, name: str, axis: int, order: Tensor) -> None:
-        """Rows or columns of a weight in another order, with all that Adam knows about them."""
+        """Reorder rows or columns of a weight together with Adam's moments."""
         every = self.with_moments[name]
         every.copy_(every.index_select(axis if axis < 0 else axis + 1, order))
 
     def snapshot(self) -> dict[str, Tensor]:
-        """Copies of the weights as they are now, every unit where the model has it."""
+        """Copies of the current weights, with units in the model's order."""
         found = {name: weight.clone() for name, weight in self.weight.items()}
         for units in self.units:
             order = units.way_back()
@@ -84,7 +84,7 @@ class Parameters:
         return found
 
     def store(self, model: nn.Module, snapshot: Mapping[str, Tensor] | None = None) -> None:
-        """Write the weights back to the model: as they are now, or as they once were."""
+        """Write weights back to the model: the current ones, or a snapshot."""
         for units in self.units:
             units.restore()
         weights = self.weight if snapshot is None else snapshot
@@ -94,5 +94,5 @@ class Parameters:
 
 
 def turned(weight: Tensor) -> Tensor:
-    """Matrices transposed, anything else as it is."""
+    """Matrices transposed, everything else unchanged."""
     return weight.t() if weight.dim() == 2 else weight

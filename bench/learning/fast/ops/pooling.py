@@ -1,4 +1,4 @@
-"""Readouts by hand: rows of nodes (or classes of equal nodes) to one row per graph, and back."""
+"""Handwritten readouts: from rows of nodes (or classes of equal nodes) to one row per graph, and back."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class WeightedPooling:
 
 
 class MaxPooling:
-    """The largest value of each channel; of equal rows one takes the gradient, which is the same for all of them."""
+    """The maximum of each channel; among equal rows, one gets the gradient, which is the same for all of them."""
 
     def __init__(self, matrix: sp.csr_array, width: int) -> None:
         self.index = torch.from_numpy(matrix.indices.astype(np.int64))
@@ -54,7 +54,7 @@ class MaxPooling:
 
 
 class KeptWeightedPooling(WeightedPooling):
-    """Mean or sum over the nodes that stay this epoch."""
+    """Mean or sum over the nodes kept in this epoch."""
 
     def __init__(self, name: ReadoutName, sizes: np.ndarray) -> None:
         super().__init__(every_node(sizes))
@@ -62,12 +62,12 @@ class KeptWeightedPooling(WeightedPooling):
         self.share = self.transposed.values
 
     def keep(self, nodes: Tensor, mask: Tensor) -> None:
-        """`nodes` stay, graph after graph; `mask` is one for them, zero for the others."""
+        """Set the kept nodes, graph by graph; `mask` is one for them and zero for the others."""
         self.matrix.index = nodes.to(torch.int32)
         torch.mul(self.share, mask, out=self.transposed.values)
 
     def recount(self, counts: np.ndarray) -> None:
-        """From now on, so many nodes of each graph."""
+        """Set the number of kept nodes of each graph."""
         weight = 1.0 / np.maximum(counts, 1) if self.mean else np.ones(len(counts))
         self.matrix.offsets = offsets_of(counts).to(torch.int32)
         self.matrix.values = torch.from_numpy(np.repeat(weight, counts)).to(torch.get_default_dtype())
@@ -75,7 +75,7 @@ class KeptWeightedPooling(WeightedPooling):
 
 
 class KeptMaxPooling(MaxPooling):
-    """The largest value over the nodes that stay this epoch."""
+    """The maximum over the nodes kept in this epoch."""
 
     def __init__(self, sizes: np.ndarray, width: int) -> None:
         super().__init__(every_node(sizes), width)
@@ -91,7 +91,7 @@ KeptPooling = KeptWeightedPooling | KeptMaxPooling
 
 
 def offsets_of(counts: np.ndarray) -> Tensor:
-    """Where each graph's nodes begin, and where the last one's end."""
+    """The first node of each graph, and the end of the last one."""
     return torch.from_numpy(np.concatenate([[0], np.cumsum(counts)]))
 
 
@@ -102,7 +102,7 @@ def every_node(sizes: np.ndarray) -> sp.csr_array:
 
 
 def kept_pooling(name: ReadoutName, sizes: np.ndarray, width: int) -> KeptPooling:
-    """The readout over nodes that are named each epoch."""
+    """The readout over nodes that are chosen in each epoch."""
     return KeptMaxPooling(sizes, width) if name == "max" else KeptWeightedPooling(name, sizes)
 
 

@@ -1,4 +1,6 @@
-"""Sparse matrix times a table of rows, both ways, as `embedding_bag`: measured fastest of torch's sparse products."""
+"""Products of a sparse matrix and a table, in both directions, as `embedding_bag`: the fastest of torch's sparse
+products.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from bench.learning.fast.ops.torch_private import ADD, embedding_bag
 
 
 class Entries(NamedTuple):
-    """What a sparse matrix holds, row by row, for who makes many: scipy's own take long to construct."""
+    """The rows of a sparse matrix, for code that creates many; scipy's constructors are slow."""
 
     data: np.ndarray
     indices: np.ndarray
@@ -23,7 +25,7 @@ class Entries(NamedTuple):
 
 
 class Bag:
-    """A sparse matrix that multiplies a table from the left; its values may be written anew between products."""
+    """A sparse matrix that multiplies a table from the left; its values may be overwritten between products."""
 
     def __init__(self, matrix: sp.csr_array | Entries) -> None:
         self.index = torch.from_numpy(matrix.indices.astype(np.int32))
@@ -40,7 +42,7 @@ class Bag:
 
 @dataclass(frozen=True)
 class Direction:
-    """One way through a factored matrix: the sums that rows share, then the rows themselves."""
+    """One direction through a factored matrix: first the shared sums, then the rows."""
 
     main: Bag
     gather: Bag | None
@@ -70,7 +72,7 @@ class BothWays:
 
 
 class Half:
-    """A direction over a buffer, whose first rows the caller fills; the sums' rows lie behind them."""
+    """A direction over a buffer whose first rows the caller fills; the rows of shared sums follow."""
 
     def __init__(self, direction: Direction, source: Tensor) -> None:
         self.main, self.gather, self.source = direction.main, direction.gather, source
@@ -83,7 +85,7 @@ class Half:
 
 
 class SparseRows:
-    """A first layer's input that is mostly zeros (one-hot labels): it picks rows of the weights."""
+    """A sparse input of the first layer (such as one-hot labels): it selects rows of the weights."""
 
     def __init__(self, matrix: Bag, transposed: Bag) -> None:
         self.matrix, self.transposed = matrix, transposed
@@ -107,7 +109,7 @@ def multiply_transposed(rows: Rows, gradient: Tensor, out: Tensor) -> Tensor:
 
 
 def cheapest_rows(matrix: sp.csr_array) -> Rows:
-    """Sparse where that is cheaper: an entry costs 2.4 ns in a sparse product, 1.4 ns in a dense one (width 64)."""
+    """Sparse if that is cheaper: an entry costs 2.4 ns in a sparse product, 1.4 ns in a dense one (width 64)."""
     if 2.4 * matrix.nnz < 1.4 * matrix.shape[0] * matrix.shape[1]:
         return SparseRows.of(matrix)
     return torch.from_numpy(matrix.toarray()).to(torch.get_default_dtype())

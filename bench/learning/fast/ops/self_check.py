@@ -1,4 +1,4 @@
-"""Whether the compiled sums are torch's, to the last bit: every function, with every option that the engine uses."""
+"""Checks that the compiled sums are bit-identical to torch's, for every function and option that the engine uses."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from torch import Tensor
 from bench.learning.fast.ops.compiled import Backward, Compiled, Forward, Sums
 from bench.learning.fast.ops.torch_private import ADD, embedding_bag
 
-# Every tail that is not a whole vector, every number of vectors in one go, and more than one go with and without both.
+# All remainders modulo the vector width, all numbers of vectors per pass, and several passes with and without both.
 WIDTHS = (*range(1, 10), 15, *range(16, 73, 8), 67, 107)
-ODD_WIDTHS = (5, 72)  # those that are also tried with numbers that are not finite
-ROWS, COLUMNS, SHARED = 12, 9, 3  # rows that are added up, rows of the table, and sums behind them that others share
+ODD_WIDTHS = (5, 72)  # widths that are also tested with non-finite numbers
+ROWS, COLUMNS, SHARED = 12, 9, 3  # summed rows, rows of the table, and shared sums
 
 
 @dataclass(frozen=True)
 class Bags:
-    """Which rows are added up with which values: 0 entries for the first row, one more for each that follows."""
+    """Which rows are summed with which values: 0 entries for the first row, one more for each row that follows."""
 
     index: Tensor
     offsets: Tensor
@@ -53,10 +53,10 @@ class Bags:
 
 
 class Case:
-    """One width, with shared sums or without, over fresh random numbers."""
+    """One width, with or without shared sums, on fresh random numbers."""
 
     def __init__(self, found: Compiled, width: int, shared: bool, odd: bool) -> None:
-        """`odd`: with numbers that are not finite, zeros of both signs and the smallest there are."""
+        """`odd`: with non-finite numbers, zeros of both signs and the smallest numbers."""
         self.found, self.width = found, width
         self.draw = torch.Generator().manual_seed(width)
         self.gather = Bags.drawn(SHARED, COLUMNS, self.draw) if shared else None
@@ -65,27 +65,29 @@ class Case:
         self.table = self.numbers(self.columns, wider=5, odd=odd)
 
     def numbers(self, rows: int, wider: int = 0, odd: bool = False) -> Tensor:
-        """A table whose rows may lie further apart than they are wide."""
+        """A table whose row stride may exceed its width."""
         made = torch.randn(rows, self.width + wider, generator=self.draw, dtype=torch.float32)
         if odd:
             made[:7, 0] = torch.tensor([float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 1e-42, -1e-42])
         return made[:, : self.width]
 
     def first(self) -> Sums | None:
-        """The sums that others share, at their place in the table."""
+        """The shared sums, at their position in the table."""
         return self.gather.sums(self.table[:COLUMNS], self.table[COLUMNS:]) if self.gather else None
 
     def expected(self) -> Tensor:
-        """The sums by torch."""
+        """The sums as computed by torch."""
         table = self.table.clone()
         if self.gather is not None:
             table[COLUMNS:] = self.gather.by_torch(table[:COLUMNS])
         return self.bags.by_torch(table)
 
     def forward(self, kind: str, used: int) -> bool:
-        """ReLU of the sums with a bias beside them (`apart`) or among the rows (`row`), or of rows as they are."""
+        """ReLU of the sums with a separate bias (`apart`), with the bias among the rows (`row`), or of rows as they
+        are.
+        """
         bias, first, count = self.numbers(1)[0].clone(), self.first(), self.columns if kind == "rows" else ROWS
-        # Columns from `used` on are below 0, so that the ReLU makes nothing of them.
+        # Columns from `used` on are negative, so that the ReLU sets them to zero.
         for part in (self.table, bias[None]):
             part[:, used:] = -part[:, used:].nan_to_num(1.0, 1.0, 1.0).abs() - 1
         self.bags.values.abs_()
@@ -97,14 +99,14 @@ class Case:
         else:
             bias_row.copy_(bias)
             expected = self.expected().relu()
-            bias_row.fill_(9.0)  # the function puts it there
+            bias_row.fill_(9.0)  # the function has to overwrite it
         front, back = self.relu(kind, count, used, bias, bias_row, first)
         return back == bool(expected[:, used:].any()) and same(front, expected[:, :used])
 
     def relu(
         self, kind: str, count: int, used: int, bias: Tensor, bias_row: Tensor | None = None, first: Sums | None = None
     ) -> tuple[Tensor, bool]:
-        """The columns in use of a ReLU, one row closely behind the other, and whether another column came back."""
+        """The used columns of a ReLU, with contiguous rows, and whether another column is nonzero."""
         place, seen = filled(count * self.width, 7.0), torch.empty(self.width, dtype=torch.int32)
         sums = self.bags.sums(self.table, place.view(count, self.width), first)
         sums.rows, sums.out_stride = count, used
@@ -115,7 +117,7 @@ class Case:
         return place[: count * used].view(count, used), back
 
     def comes_back(self, kind: str, column: int) -> bool:
-        """Whether a column that was expected to be 0, and is not in one row, is told."""
+        """Whether a column that was expected to be 0, but is not in one row, is reported."""
         self.table.fill_(-1.0)
         self.table[2, column] = 1e-30
         self.bags.values.zero_()
@@ -124,7 +126,7 @@ class Case:
         return self.relu(kind, count, column, filled(self.width, 0.0))[1]
 
     def backward(self, last: bool, wide_out: bool) -> bool:
-        """The gradient before a ReLU, its sums, and the last of them as the bias's gradient."""
+        """The gradient before a ReLU, its sums, and the last of them as the bias gradient."""
         nodes, first = COLUMNS, self.first()
         gradient, output = self.numbers(nodes, wider=2), self.numbers(nodes, wider=3).relu_()
         before = gradient * (output > 0)
@@ -146,19 +148,19 @@ def filled(count: int, value: float) -> Tensor:
 
 
 def same(one: Tensor, other: Tensor) -> bool:
-    """Equal numbers; one that is none equals another that is none."""
+    """Equal numbers; NaN equals NaN."""
     return bool(((one == other) | (one.isnan() & other.isnan())).all())
 
 
 def differences(found: Compiled) -> Iterator[str]:
-    """Every option that does not give what torch gives."""
+    """All options that do not give the same results as torch."""
     tried = [(width, shared, False) for width, shared in itertools.product(WIDTHS, (False, True))]
     for width, shared, odd in tried + [(width, True, True) for width in ODD_WIDTHS]:
         words = f"width {width}{', shared sums' if shared else ''}{', numbers that are not finite' if odd else ''}"
         for kind, used in itertools.product(("apart", "row", "rows"), sorted({width, max(1, width - 3)})):
             if not Case(found, width, shared, odd).forward(kind, used):
                 yield f"ReLU of {'rows' if kind == 'rows' else 'sums'} ({words}, bias {kind}, {used} columns in use)"
-        for last, wide_out in ((False, True), (True, False)):  # as the first layer and the others ask
+        for last, wide_out in ((False, True), (True, False)):  # as the first layer and later layers use it
             if not Case(found, width, shared, odd).backward(last, wide_out):
                 yield f"gradient of a ReLU ({words}, {'with' if last else 'without'} the bias)"
         if not shared:
@@ -169,5 +171,5 @@ def differences(found: Compiled) -> Iterator[str]:
 
 @torch.no_grad()
 def first_difference(found: Compiled) -> str | None:
-    """The first option that does not give what torch gives, None if all do."""
+    """The first option that does not give the same results as torch; None if all do."""
     return next(differences(found), None)

@@ -1,8 +1,8 @@
-"""Operators of torch that are not part of its documented interface, all in one place.
+"""Undocumented operators of torch, all in one place.
 
-The engine uses them because the documented way costs several calls where they are one. They may change with any
-release, so `pyproject.toml` promises no torch older than the one they were tested with, and
-`tests/bench/learning/fast/test_torch_private.py` holds each to what is used of it.
+The engine uses them because the documented interface needs several calls for the same work. They may change in any
+release. `pyproject.toml` therefore requires at least the version of torch that they were tested with, and
+`tests/bench/learning/fast/test_torch_private.py` tests every use of them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import torch
 ADD, LARGEST = 0, 2
 
 # embedding_bag(table, index, offsets, scale_by_frequency, mode, sparse, values, include_last_offset):
-# the rows that each bag picks, weighed and added up (or the largest of them); also, for the largest, whose they are.
-# The documented function of `torch.nn.functional` does the same behind checks that take longer than small sums.
+# the rows that each bag selects, weighted and summed (or their maximum, with the row it comes from).
+# The function of `torch.nn.functional` does the same after checks that take longer than small sums.
 embedding_bag = torch.embedding_bag
 
 # entry_gradients(gradient, table, index, offsets, bag_of_entry, mode): the gradient of an embedding bag's values.

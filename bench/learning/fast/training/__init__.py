@@ -1,1 +1,1 @@
-"""What the engine does each epoch: layers, the network, the loop."""
+"""What the engine does in each epoch: layers, the network, the loop."""

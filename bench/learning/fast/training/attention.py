@@ -1,4 +1,4 @@
-"""Graph attention by hand: GATConv's forward and backward over one list of entries, several heads included."""
+"""Handwritten graph attention: GATConv's forward and backward passes over one list of entries for all heads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ SLOPE = 0.2  # GATConv's leaky ReLU
 
 
 class Entries:
-    """Who attends to whom. With h heads, node i and head m are row i*h + m, so that one list serves all heads."""
+    """Pairs of attending and attended nodes. With h heads, node i and head m are row i*h + m, so one list serves all
+    heads.
+    """
 
     def __init__(self, counts: sp.csr_array, parents: np.ndarray, heads: int) -> None:
         numbers = numbered(counts)
@@ -42,14 +44,16 @@ class Entries:
         self.set_counts(torch.from_numpy(counts.data).to(torch.get_default_dtype()))
 
     def set_counts(self, counts: Tensor) -> None:
-        """How many times each pair stands in the softmax: equal neighbours count together, a dropped one not at all."""
+        """Set the multiplicity of each pair in the softmax: equal neighbors are counted together, dropped ones not at
+        all.
+        """
         self.log_count = counts.log().index_select(0, self.number)
 
     def largest(self, values: Tensor) -> Tensor:
         return torch.from_numpy(np.maximum.reduceat(values.numpy(), self.starts))
 
     def total(self, values: Tensor) -> Tensor:
-        """Sum over the entries of each row; none is empty, every node attends to itself."""
+        """Sum over the entries of each row; none is empty, since every node attends to itself."""
         return torch.from_numpy(np.add.reduceat(values.numpy(), self.starts))
 
 
@@ -92,13 +96,13 @@ class AttentionLayer:
         return self.out if self.mask is None else self.mask.forward(self.out)
 
     def backward(self, gradient: Tensor, x: Rows, wanted: bool) -> Tensor | None:
-        """Weight gradients from that of the output (which is overwritten); that of x if it is wanted."""
+        """Weight gradients from the gradient of the output (which is overwritten); the gradient of x on request."""
         entries, columns = self.entries, self.cube.shape[0]
         through_relu(gradient if self.mask is None else self.mask.backward(gradient), self.out)
         torch.sum(gradient, 0, out=self.bias_gradient)
         by_row = gradient.view(-1, self.depth)
         by_entry = entry_gradients(by_row, self.table, entries.bag.index, entries.bag.offsets, entries.row_index, ADD)
-        # From the entries themselves: where a node attends to itself alone, the difference is exactly zero.
+        # Computed from the entries: if a node attends only to itself, the difference is exactly zero.
         shared = entries.total(by_entry * self.attention)
         by_entry.sub_(shared.index_select(0, entries.row)).mul_(self.attention)
         by_score = torch.where(self.score > 0, by_entry, by_entry * SLOPE)
@@ -117,7 +121,7 @@ class AttentionLayer:
 
 
 class AttentionStack:
-    """Attention layers one after another."""
+    """Attention layers, one after another."""
 
     def __init__(self, first: Rows, layers: Sequence[AttentionLayer]) -> None:
         self.first, self.layers = first, layers

@@ -31,10 +31,11 @@ def fixed_network(
     many_steps: bool = True,
     same_order: bool = False,
 ) -> Network:
-    """The network of a training set that stays the same.
+    """The network of a training set that does not change.
 
-    Where it serves many steps it pays to merge equal nodes and to leave out units that none of them uses. Dropout tells
-    nodes and units apart, so with it neither is done; `same_order` is for who looks at single channels of the output.
+    If it is used for many steps, equal nodes are merged and units that no node uses are left out. With dropout, neither
+    is done, because dropout distinguishes nodes and units. `same_order` is for callers that read individual output
+    channels.
     """
     if model.layer == "gat" and any(part.weight is not None for part in parts):
         raise NotFast(WEIGHTS_REFUSED)

@@ -1,4 +1,4 @@
-"""Networks over graphs that change each epoch in a way that the augmenter's kind promises: edges, nodes or features."""
+"""Networks for graphs that change in each epoch as the augmenter's kind promises: in edges, nodes or features."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from bench.learning.fast.training.network import Network, Stack
 from bench.learning.problem import Problem, training_set
 from models.sparse_features import sparse_matrix
 
-MOST_AHEAD, ENTRIES_AHEAD = 16, 500_000  # epochs that are drawn ahead, and entries that they may have together
+MOST_AHEAD, ENTRIES_AHEAD = 16, 500_000  # epochs drawn ahead, and their total number of entries
 
 
 class Changing(ABC):
-    """A network that `begin_epoch` makes ready for the next step."""
+    """A network that `begin_epoch` prepares for the next step."""
 
     network: Network
 
@@ -56,20 +56,22 @@ class Changing(ABC):
         self.network = Network(parameters, stack, readout, data.targets, data.weights, self.model.ending)
 
     def whole_readout(self) -> Pooling:
-        """Over all nodes."""
+        """The readout over all nodes."""
         nodes = self.numbers.nodes
         return pooling(self.model.readout, self.numbers.sizes, np.arange(nodes), nodes, self.model.width)
 
     def check_stream(self) -> None:
-        """The masks of dropout are made apart from torch's stream, which is right while nobody draws from it."""
+        """Dropout masks are drawn separately from torch's generator, which is correct only if nothing else draws from
+        it.
+        """
         if self.dropout is not None and self.dropout.disturbed():
             raise NotFast(f"{self.name} draws from torch's global stream")
 
 
 class ChangingPairs(Changing):
-    """The pattern of pairs stays, and what each pair counts is drawn for some epochs ahead.
+    """The pattern of pairs is fixed, and the factors of the pairs are drawn several epochs ahead.
 
-    They are drawn in order, and the arithmetic of all of them costs little more than that of one.
+    They are drawn in order; the arithmetic for all of them costs little more than for one.
     """
 
     def __init__(self, problem: Problem, model: Architecture, parameters: Parameters, dropout: Dropout | None) -> None:
@@ -85,7 +87,7 @@ class ChangingPairs(Changing):
 
     @abstractmethod
     def draw_ahead(self, rng: Generator) -> Tensor:
-        """What each pair counts in each of the next epochs: pairs x epochs."""
+        """The factor of each pair in each of the next epochs: pairs x epochs."""
 
     def begin_epoch(self, rng: Generator) -> None:
         turn = next(self.turns)
@@ -96,11 +98,11 @@ class ChangingPairs(Changing):
         self.take_turn(turn)
 
     def take_turn(self, turn: int) -> None:
-        """What else an epoch begins with."""
+        """Further preparations of an epoch."""
 
 
 class EdgeFactors(ChangingPairs):
-    """One factor for both directions of an edge; loops keep 1, behind the last edge."""
+    """One factor for both directions of an edge; loops keep a factor of 1, after the last edge."""
 
     def __init__(self, problem: Problem, model: Architecture, parameters: Parameters, dropout: Dropout | None) -> None:
         super().__init__(problem, model, parameters, dropout)
@@ -120,7 +122,7 @@ class EdgeFactors(ChangingPairs):
 
 
 class NodesThatStay(ChangingPairs):
-    """A pair counts where both ends stay; a dropped node keeps its loop, and nobody reads its row."""
+    """A pair counts if both of its nodes are kept; a dropped node keeps its loop, but its row is never read."""
 
     def __init__(self, problem: Problem, model: Architecture, parameters: Parameters, dropout: Dropout | None) -> None:
         super().__init__(problem, model, parameters, dropout)
@@ -138,7 +140,7 @@ class NodesThatStay(ChangingPairs):
         drawn = [self.augmenter.kept(self.numbers, rng) for _ in range(self.ahead)]
         found = KeptNodes.of(self.numbers, drawn, self.name)
         changed = np.diff(np.concatenate([self.last_counts, found.counts]), axis=0).any(axis=1)
-        self.recounts = {int(turn): found.counts[turn] for turn in np.flatnonzero(changed)}  # where others stay
+        self.recounts = {int(turn): found.counts[turn] for turn in np.flatnonzero(changed)}  # where counts change
         self.last_counts = found.counts[-1:]
         self.nodes = [torch.from_numpy(part) for part in found.nodes]
         self.masks = torch.from_numpy(found.masks).to(torch.get_default_dtype())
@@ -150,12 +152,12 @@ class NodesThatStay(ChangingPairs):
         if turn in self.recounts:
             self.kept_readout.recount(self.recounts[turn])
         self.kept_readout.keep(self.nodes[turn], self.masks[turn])
-        if self.dropout is not None:  # the reference has the rows of these nodes only, in order
+        if self.dropout is not None:  # the reference has only the rows of these nodes, in order
             self.dropout.nodes = self.nodes[turn].sort().values
 
 
 class NewFeatures(Changing):
-    """The graphs stay; the first layer gets other features."""
+    """The graphs are fixed; the first layer gets new features."""
 
     def __init__(self, problem: Problem, model: Architecture, parameters: Parameters, dropout: Dropout | None) -> None:
         super().__init__(problem, model, dropout)
@@ -198,7 +200,9 @@ NETWORKS: dict[type | None, Callable[..., Changing]] = {
 
 
 def changes_as_promised(augmenter: Augmenter) -> bool:
-    """Whether one of these networks serves it; features that are made anew from the changed graphs are not promised."""
+    """Whether one of these networks can be used; features recomputed from the changed graphs are not covered by the
+    promise.
+    """
     return kind_of(type(augmenter)) in NETWORKS and augmenter.features == "carry"
 
 
@@ -216,7 +220,7 @@ def changing_stack(
     pattern: Pattern,
     dropout: Dropout | None,
 ) -> tuple[Stack, PairWeights]:
-    """The backbone over a pattern, and what takes the weights of its pairs."""
+    """The backbone over a pattern, and the object that takes the weights of its pairs."""
     x = torch.cat([graph.x for graph in graphs])
     if model.layer == "gat":
         entries = Entries(pattern.matrix(), np.arange(pattern.nodes), model.heads)
@@ -234,7 +238,7 @@ def changing_stack(
 
 
 class PairWeights(Protocol):
-    """What takes the weights of a pattern's pairs, pairs x epochs, and uses those of one epoch after the other."""
+    """Takes the weights of a pattern's pairs, pairs x epochs, and uses those of one epoch after another."""
 
     def prepare(self, weights: Tensor) -> None: ...
 
@@ -242,7 +246,7 @@ class PairWeights(Protocol):
 
 
 class AttentionWeights:
-    """How often each pair stands in the softmax."""
+    """The multiplicity of each pair in the softmax."""
 
     def __init__(self, entries: Entries) -> None:
         self.entries, self.counts = entries, torch.empty(0)

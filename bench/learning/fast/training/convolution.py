@@ -1,7 +1,7 @@
 """A stack of layers that aggregate with a fixed matrix: GCN, GIN and GraphSAGE.
 
-Each layer multiplies by its weights first, over one row a class of the layer before (there are fewer of them), and
-aggregates then. The bias is one more row that every node receives, so that its gradient comes with the others.
+Each layer first multiplies by its weights, over one row per class of the previous layer (of which there are fewer), and
+then aggregates. The bias is an additional row that every node receives, so its gradient is computed with the others.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ConvolutionStack:
             self.layers.append(self.rest[-1])
 
     def leave_out_unused(self, parameters: Parameters) -> None:
-        """From now on, units that no node uses cost nothing; for layers that end with one ReLU and no dropout."""
+        """From now on, skip units that no node uses; for layers that end with one ReLU and without dropout."""
         for layer, above in itertools.zip_longest(self.layers, self.rest):
             if layer.second is None and layer.mask is None:
                 users = above.weight_names if above else ["head.0.weight"]
@@ -83,7 +83,7 @@ class ConvolutionStack:
         return self.layers[-1].front
 
     def backward(self, gradient: Tensor) -> None:
-        """All weight gradients, from that of the last embeddings (which is overwritten)."""
+        """All weight gradients, from the gradient of the last embeddings (which is overwritten)."""
         for layer in reversed(self.rest):
             gradient = layer.backward(gradient)
         self.first.backward(gradient)

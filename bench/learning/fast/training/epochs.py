@@ -1,4 +1,4 @@
-"""The network of each epoch, with the draws that the reference makes."""
+"""The network of each epoch, with the same random draws as the reference."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Epoch = Sequence[TrainingStep]
 
 
 def leaves_torch_alone(augmenter: Augmenter) -> bool:
-    """Whether it promises to draw nothing from torch's stream during training."""
+    """Whether an augmenter promises to draw nothing from torch's generator during training."""
     if isinstance(augmenter, EmbeddingAugmenter):
         return mixes_pairs(augmenter)
     return augmenter.when == "offline" or changes_as_promised(augmenter)
@@ -48,9 +48,9 @@ class Epochs:
     dropout: Dropout | None
 
     def each(self, rng: Generator, context: Context) -> Iterator[Epoch]:
-        """The networks of each epoch: the same one, the same one changed as promised, or others.
+        """The networks of each epoch: always the same, changed as promised, or rebuilt.
 
-        With mini-batches every step has a network of its own.
+        With mini-batches, every step has its own network.
         """
         augmenter = self.problem.augmenter
         if isinstance(augmenter, EmbeddingAugmenter):
@@ -68,7 +68,7 @@ class Epochs:
         return MiniBatches(self.problem)
 
     def network(self, same_order: bool = False) -> Network:
-        """Of the training set that stays."""
+        """The network of the unchanged training set."""
         fixed = self.fixed
         return fixed_network(
             self.model,
@@ -81,11 +81,11 @@ class Epochs:
         )
 
     def step(self, parts: Sequence[Part], targets: Tensor, weights: Tensor) -> Network:
-        """Of graphs that are together in one step alone."""
+        """The network of graphs that are combined for a single step."""
         return fixed_network(self.model, self.parameters, parts, targets, weights, self.dropout, many_steps=False)
 
     def cut(self) -> Iterator[list[tuple[list[int], Network]]]:
-        """The mini-batches of each epoch over the training set that stays."""
+        """The mini-batches of each epoch of an unchanged training set."""
         fixed = self.fixed
         for _ in range(self.problem.training.epochs):
             found = []
@@ -124,7 +124,9 @@ class Epochs:
             yield [(changing.network, None)]
 
     def has_new_edges(self, augmenter: GraphAugmenter) -> TypeGuard[NewEdgesAugmenter]:
-        """Whether its kind promises other edges over the same nodes, and the layers can be built from those alone."""
+        """Whether the augmenter's kind promises new edges over the same nodes, and the layers can be built from those
+        alone.
+        """
         whole = self.model.layer != "gat" and not self.batches.cut(len(self.problem.graphs))
         return whole and kind_of(type(augmenter)) is NewEdgesAugmenter
 
@@ -134,7 +136,7 @@ class Epochs:
             yield [(networks.next(augmenter.draw_edges(networks.joined, rng)), None)]
 
     def made_anew(self, augmenter: GraphAugmenter, rng: Generator, context: Context) -> Iterator[Epoch]:
-        """For an augmenter that promises nothing: every epoch has graphs and networks of its own."""
+        """For an augmenter that promises nothing: new graphs and networks in each epoch."""
         for _ in range(self.problem.training.epochs):
             data = training_set(self.problem, generate(self.problem, augmenter, rng, context))
             whole = self.model.layer == "gat"

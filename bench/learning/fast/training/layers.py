@@ -1,4 +1,4 @@
-"""The layers of a convolution stack: the products with their weights, the aggregation and the ReLU, both ways."""
+"""The layers of a convolution stack: products with weights, aggregation and ReLU, in both directions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bench.learning.fast.ops.parameters import Parameters
 from bench.learning.fast.ops.product import BothWays, Direction, Half, Rows, SparseRows
 from bench.learning.fast.training.units import Units
 
-# The names of a layer's weights before its first ReLU, of its bias, and of a second linear map if it has one.
+# The names of a layer's weights before its first ReLU, of its bias, and of a second linear map, if any.
 NAMES: dict[Kind, tuple[list[str], str, str | None]] = {
     "gcn": (["lin.weight"], "bias", None),
     "gin": (["mlp.0.weight"], "mlp.0.bias", "mlp.2"),
@@ -25,7 +25,7 @@ NAMES: dict[Kind, tuple[list[str], str, str | None]] = {
 
 
 class Workspace:
-    """Buffers that the layers use one after another, each made when it is first asked for."""
+    """Buffers shared by the layers, allocated on first use."""
 
     def __init__(self, width: int, most_rows: int) -> None:
         self.width, self.size = width, most_rows * width
@@ -38,7 +38,7 @@ class Workspace:
 
 
 class Layer:
-    """What all layers end with: ReLU, in GIN a second linear map with its own ReLU, dropout if there is one."""
+    """The common end of all layers: ReLU, in GIN a second linear map with its own ReLU, and optional dropout."""
 
     def __init__(
         self,
@@ -56,15 +56,15 @@ class Layer:
         self.whole = self.affine = Affine.of(parameters, self.weight_names, self.bias_name)
         self.second = Linear(parameters, f"{prefix}.{second}") if second else None
         self.output = torch.empty(rows, work.width) if second else torch.empty(0)
-        self.hidden = self.front = self.output  # `front`: the columns of the output that may differ from 0
+        self.hidden = self.front = self.output  # `front`: the output columns that may be nonzero
         self.mask = Mask(dropout, rows, work.width) if dropout else None
         self.units: Units | None = None
         self.work, self.rows, self.below, self.bound = work, rows, below, (0, 0)
-        self.width = work.width  # how many of the units may differ from 0
+        self.width = work.width  # how many of the units may be nonzero
         self.relu: ReluForward | None = None
 
     def bind(self) -> bool:
-        """Narrow what follows to the units that are in use, here and below; whether there was anything to do."""
+        """Restrict the following computations to the units in use, here and below; returns whether anything changed."""
         widths = self.below.width if self.below else len(self.whole.weights[0]), self.width
         if self.bound == widths:
             return False
@@ -75,7 +75,7 @@ class Layer:
         return True
 
     def finish(self, make: Callable[[], Tensor]) -> None:
-        """All that follows on `make`, which gives what goes into the ReLU."""
+        """Everything after `make`, which computes the input of the ReLU."""
         relu, units = self.relu, self.units
         look = units is not None and units.look_now()
         if relu is None or look or not relu.done(units.used if units else self.width):
@@ -98,7 +98,7 @@ class Layer:
             self.mask.forward(self.output)
 
     def at_first_relu(self, gradient: Tensor, scratch: Tensor) -> tuple[Tensor, Tensor]:
-        """The gradient behind the first ReLU, and what that gave."""
+        """The gradient after the first ReLU, and the output of that ReLU."""
         if self.mask is not None:
             self.mask.backward(gradient)
         if self.second is None:
@@ -108,7 +108,7 @@ class Layer:
 
 
 class FirstLayer(Layer):
-    """Over Q_1 X, which is made beforehand."""
+    """Over Q_1 X, which is computed in advance."""
 
     def __init__(
         self,
@@ -121,14 +121,14 @@ class FirstLayer(Layer):
     ) -> None:
         super().__init__(kind, parameters, 0, rows, work, dropout)
         self.functions = None if self.second else usable(dropout)
-        # With compiled functions the ReLU has a place of its own, so what goes into it may lie in a shared one.
+        # With compiled functions, the ReLU has its own buffer, so its input can be in a shared one.
         self.place = work.rows(0, rows, work.width) if self.functions else torch.empty(rows, work.width)
-        self.picked: SparseRows | None = None  # the input, if it is sparse and goes to compiled functions
+        self.picked: SparseRows | None = None  # the input, if it is sparse and passed to compiled functions
         self.give(inputs)
         self.bind()
 
     def give(self, inputs: tuple[Rows, ...]) -> None:
-        """The input from now on; a sparse one stays the same but for its values."""
+        """Set the input; a sparse input keeps its positions and changes only its values."""
         self.inputs = inputs
         if self.relu is not None or self.functions is None or not inputs:
             return
@@ -169,14 +169,14 @@ class FirstLayer(Layer):
 
 
 class NextLayer(Layer):
-    """ReLU(Q (h W) + b), with Q, further weights' places and the bias in one matrix."""
+    """ReLU(Q (h W) + b), with Q, the positions of further weights and the bias in one matrix."""
 
     def __init__(
         self, kind: Kind, parameters: Parameters, number: int, matrix: BothWays, below: Layer, dropout: Dropout | None
     ) -> None:
         work, rows, columns = below.work, matrix.backward.columns, matrix.forward.columns
         super().__init__(kind, parameters, number, rows, work, dropout, below)
-        self.matrix, self.under, self.columns = matrix, below, columns  # `below`, and always there
+        self.matrix, self.under, self.columns = matrix, below, columns  # `under` is `below`, never None
         parts = len(self.whole.weights)
         self.before = (columns - 1) // parts
         source = work.rows(1, columns + matrix.forward.sums, work.width)
@@ -191,7 +191,7 @@ class NextLayer(Layer):
     def bind(self) -> bool:
         if changed := super().bind():
             backward = self.matrix.backward
-            # The gradient arrives in buffer 0 and leaves in it; GIN's second map reads it while it writes the next one.
+            # The gradient arrives in buffer 0 and leaves in it; GIN's second map reads it while writing the next one.
             place = 1 if self.second else 0
             self.spread_back = Half(backward, self.work.rows(place, self.rows + backward.sums, self.width))
             if self.functions is not None:
@@ -211,7 +211,7 @@ class NextLayer(Layer):
         return self.aggregate()
 
     def backward(self, gradient: Tensor) -> Tensor:
-        """Weight gradients; returns that of the rows below."""
+        """Weight gradients; returns the gradient of the rows below."""
         self.spread(*self.at_first_relu(gradient, self.spread_back.rows))
         affine, out, turned = self.affine, self.under.gradient_rows, self.under.front.t()
         for i, part in enumerate(self.parts):
@@ -223,7 +223,7 @@ class NextLayer(Layer):
         return out
 
     def spread(self, gradient: Tensor, output: Tensor) -> None:
-        """To `parts`, the gradient of each product with the weights; that of the bias to its place."""
+        """Write the gradient of each product with the weights to `parts`, and that of the bias to its place."""
         if self.functions is not None:
             self.relu_back(gradient, output)
             return
@@ -234,5 +234,5 @@ class NextLayer(Layer):
 
 
 def usable(dropout: Dropout | None) -> Compiled | None:
-    """The compiled functions, where the numbers are those that they are written for and no mask comes between."""
+    """The compiled functions, if they support these numbers and no mask is in between."""
     return compiled() if dropout is None and torch.get_default_dtype() == torch.float32 else None

@@ -1,4 +1,4 @@
-"""The training loop over a network: loss after loss into one buffer, looked at now and then."""
+"""The training loop over a network: losses are written to one buffer, which is checked from time to time."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from bench.learning.fast.training.mixing import Mixing
 from bench.learning.fast.training.network import Network
 from models.fit import diverged
 
-TrainingStep = tuple[Network, Mixing | None]  # and the mix of its embeddings if there is one
-LOOK_EVERY = 50  # epochs between two looks for a loss that is not a number
+TrainingStep = tuple[Network, Mixing | None]  # with the mix of its embeddings, if there is one
+LOOK_EVERY = 50  # epochs between checks for non-finite losses
 
 
 def train(
@@ -25,7 +25,7 @@ def train(
     """The optimizer steps of each epoch; returns the loss of every epoch, raises Diverged as the reference does."""
     losses, more = torch.zeros(epochs), torch.zeros(())
     for epoch, (slot, (first, *rest)) in enumerate(zip(losses.unbind(0), steps, strict=True)):
-        with torch.inference_mode():  # calls cost less than without gradients alone
+        with torch.inference_mode():  # calls are cheaper than with no_grad
             first[0].step(slot, first[1])
             parameters.step()
             for network, mix in rest:
@@ -42,7 +42,7 @@ def train(
 
 
 def look(losses: Tensor, start: int, end: int) -> None:
-    """Raise Diverged with the first epoch whose loss is not finite."""
+    """Raise Diverged for the first epoch with a non-finite loss."""
     bad = (~losses[start:end].isfinite()).nonzero()
     if len(bad):
         epoch = start + int(bad[0])

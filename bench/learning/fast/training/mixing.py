@@ -1,4 +1,4 @@
-"""Mixes of graph embeddings inside the step, with the gradient that goes back through them."""
+"""Mixing of graph embeddings inside the step, and its gradients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from models.fit import Mix
 
 
 class Mixing(Protocol):
-    """One step's mix: `forward` gives new embeddings and targets, `backward` the gradient of the old embeddings."""
+    """The mix of one step: `forward` computes new embeddings and targets, `backward` the gradient of the old
+    embeddings.
+    """
 
     def forward(self, embeddings: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]: ...
 
@@ -27,7 +29,7 @@ class Mixing(Protocol):
 
 
 class PairMixing:
-    """share h_i + (1 - share) h_partner(i), where each row is the partner of one other and the share is the same."""
+    """share h_i + (1 - share) h_partner(i), where the partners are a permutation and all rows have the same share."""
 
     def __init__(self, share: float, partner: np.ndarray, came_from: np.ndarray) -> None:
         self.share, self.partner, self.came_from = share, torch.from_numpy(partner), torch.from_numpy(came_from)
@@ -43,7 +45,7 @@ class PairMixing:
 
 
 class AnyPairMixing:
-    """The same with any partners, and with a share of its own for each row if there is one."""
+    """The same with arbitrary partners and, optionally, one share per row."""
 
     def __init__(self, share: float | np.ndarray, partner: np.ndarray) -> None:
         self.share, self.partner = share, torch.from_numpy(partner)
@@ -61,23 +63,23 @@ class AnyPairMixing:
 
 
 def pair_mixing(share: float | np.ndarray, partner: np.ndarray) -> Mixing:
-    """The quickest of the two that fits."""
+    """The faster applicable one of the two."""
     if np.ndim(share) == 0:
         came_from = partner.argsort()
-        if (partner[came_from] == np.arange(len(partner))).all():  # each is the partner of one other
+        if (partner[came_from] == np.arange(len(partner))).all():  # the partners are a permutation
             return PairMixing(float(share), partner, came_from)
     return AnyPairMixing(share, partner)
 
 
 class TracedMixing:
-    """Anybody's mix, differentiated by torch."""
+    """An arbitrary mix, differentiated by torch."""
 
     def __init__(self, mix: Mix) -> None:
         self.mix = mix
         self.given = self.mixed = torch.empty(0)
 
     def forward(self, embeddings: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        with torch.inference_mode(mode=False):  # which turns gradients on
+        with torch.inference_mode(mode=False):  # which enables gradients
             self.given = embeddings.clone().requires_grad_()
             self.mixed, targets = self.mix(self.given, targets)
         if targets.requires_grad:
@@ -90,12 +92,12 @@ class TracedMixing:
 
 
 def mixes_pairs(augmenter: Augmenter) -> TypeGuard[PairMixAugmenter]:
-    """Whether its mix is known to be linear, row by row."""
+    """Whether the mix is known to be linear, row by row."""
     return kind_of(type(augmenter)) is PairMixAugmenter
 
 
 def draw_mixing(augmenter: EmbeddingAugmenter, graphs: Sequence[Data], rng: Generator, context: Context) -> Mixing:
-    """The mix of the next step, drawn as the reference draws it."""
+    """The mix of the next step, drawn as in the reference."""
     if mixes_pairs(augmenter):
         return pair_mixing(*augmenter.draw(graphs, rng, context))
     return TracedMixing(bound_mix(augmenter, graphs, rng, context))

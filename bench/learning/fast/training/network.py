@@ -1,4 +1,4 @@
-"""One training step of a graph classifier by hand: backbone, readout, head, loss and every gradient."""
+"""One handwritten training step of a graph classifier: backbone, readout, head, loss and all gradients."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Stack(Protocol):
 
 
 class Network:
-    """A classifier bound to one training set; weights and gradients live in `parameters`."""
+    """A classifier bound to one training set; weights and gradients are stored in `parameters`."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Network:
         self.set_targets(targets)
 
     def set_targets(self, targets: Tensor) -> None:
-        """Loss = sum(negative * log p): the same for all steps unless the targets are mixed."""
+        """Loss = sum(negative * log p); the same for all steps unless targets are mixed."""
         self.negative = -(self.weights * targets).to(torch.get_default_dtype())
         self.negative_row = self.negative.view(-1)
 
@@ -53,7 +53,7 @@ class Network:
         return self.head(self.pooled())
 
     def pooled(self) -> Tensor:
-        """One row a graph; the head does without the units that the stack leaves out."""
+        """One row per graph; the head skips the units that the stack leaves out."""
         rows = self.pooling.forward(self.stack.forward())
         if rows.shape != self.pooled_gradient.shape:
             self.first, self.pooled_gradient = self.whole.front(rows.shape[1]), torch.empty_like(rows)
@@ -65,7 +65,7 @@ class Network:
         return logits.relu_() if self.rectified else logits
 
     def step(self, loss: Tensor, mix: Mixing | None = None) -> None:
-        """Write the loss to the scalar `loss` and its gradients to the parameters."""
+        """Write the loss to the scalar `loss`, and its gradients to the parameters."""
         pooled = self.pooled()
         if mix is None:
             gradient = self.head_step(pooled, loss)
@@ -76,11 +76,11 @@ class Network:
         self.stack.backward(self.pooling.backward(gradient))
 
     def head_step(self, pooled: Tensor, loss: Tensor) -> Tensor:
-        """Loss of the head and its gradients; returns that of the pooled rows."""
+        """The loss and gradients of the head; returns the gradient of the pooled rows."""
         log_share = torch.log_softmax(self.head(pooled), 1)
         torch.dot(self.negative_row, log_share.view(-1), out=loss)
         gradient = log_softmax_backward(self.negative, log_share, 1, log_share.dtype)
-        if self.rectified:  # a logit of 0 passes nothing on
+        if self.rectified:  # a logit of 0 has no gradient
             gradient = through_relu(gradient, self.logits)
         self.second.backward(gradient, self.hidden, self.hidden_gradient)
         self.first.backward(through_relu(self.hidden_gradient, self.hidden), pooled, self.pooled_gradient)

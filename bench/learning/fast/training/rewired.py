@@ -1,4 +1,4 @@
-"""Networks over graphs that have other edges each epoch, over the same nodes."""
+"""Networks for graphs with the same nodes but new edges in each epoch."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class RewiredNetworks:
         return Network(self.parameters, stack, self.readout, data.targets, data.weights, self.model.ending)
 
     def features(self, drawn: Rebuilt) -> Tensor:
-        """The features of all nodes; a node's are made from its own edges alone, so the graphs may stay joined."""
+        """The features of all nodes; they depend only on a node's own edges, so the graphs may stay joined."""
         x = self.x if drawn.rows is None else torch.from_numpy(drawn.rows)
         if not self.recompute:
             return x
@@ -63,14 +63,14 @@ class RewiredNetworks:
         if self.kept is None or self.kept[0] is not x:
             self.kept = x, sp.csr_array(sparse_matrix(x).astype(np.float64))
         features = self.kept[1]
-        # Nothing is added, but in the order that `Factored.times` leaves the entries in: sums keep their bits.
+        # Adds nothing, but keeps the order of entries of `Factored.times`, so that sums are bit-identical.
         around = sp.csr_array(direct @ features + sp.csr_array(features.shape))
         if self.model.layer == "sage":
             return cheapest_rows(around), cheapest_rows(features)
         return (cheapest_rows(around),)
 
     def graph_by_graph(self, drawn: Rebuilt) -> Network:
-        """For graphs that are better held by the pairs that they lack, or not for this engine at all."""
+        """For graphs that are better stored by their missing pairs, or that this engine cannot train."""
         graphs = drawn.graphs(self.problem.graphs)
         made = [self.problem.featurise(graph) for graph in graphs] if self.recompute else graphs
         parts, data = parts_of(made, whole=False), self.data

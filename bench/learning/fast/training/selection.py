@@ -1,4 +1,4 @@
-"""Which epoch's weights count: those of the last one, or of the best one on the validation graphs."""
+"""Which epoch's weights are used: the last one's, or those with the best validation accuracy."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from models.fit import refuse_lost
 
 
 class BestEpoch:
-    """Keeps the weights of the epoch with the best validation accuracy, the earliest of equals.
+    """Keeps the weights of the epoch with the best validation accuracy; the earliest if tied.
 
-    The validation graphs have a network of their own over the same weights; it merges equal nodes, and it reads every
-    unit, since those that no training node uses may serve here.
+    The validation graphs have their own network over the same weights. It merges equal nodes and uses every unit,
+    because units that no training node uses may matter here.
     """
 
     def __init__(self, problem: Problem, model: Architecture, parameters: Parameters) -> None:

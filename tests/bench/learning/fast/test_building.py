@@ -201,9 +201,9 @@ def test_what_an_interrupted_build_left_is_removed(cache: Path) -> None:
     ("compiler", "reason"),
     [
         ("none", "BENCH_CC=none"),
-        ("/no/such/cc", "no C compiler: '/no/such/cc' is not found; install one or set BENCH_CC"),
+        ("/no/such/cc", "no C compiler: '/no/such/cc' was not found; install one or set BENCH_CC"),
         ("sh -c 'echo no such option >&2; exit 1'", "failed: no such option"),
-        ("true", "true gave nothing to use: "),
+        ("true", "true produced no output file"),
         ("a ' quote", "BENCH_CC=a ' quote cannot be read: No closing quotation"),
         ("sh -c 'echo nonsense > $7'", "gave nothing to use: "),
     ],
@@ -234,7 +234,7 @@ def test_the_status_is_one_line(cache: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("BENCH_CC", "none")
     assert compiled_status() == "compiled sums: not in use: BENCH_CC=none"
     monkeypatch.setenv("BENCH_CC", "/no/such/cc")
-    assert compiled_status().startswith("compiled sums: not in use: no C compiler: '/no/such/cc' is not found")
+    assert compiled_status().startswith("compiled sums: not in use: no C compiler: '/no/such/cc' was not found")
     assert not cache.exists()
 
 
