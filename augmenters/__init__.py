@@ -3,14 +3,50 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from augmenters.composition import AugmenterRegistry
 from bench.registry import Extra
 
+if TYPE_CHECKING:  # for editors and type checkers; at run time `__getattr__` imports what is asked for
+    from augmenters.base import Augmenter as Augmenter
+    from augmenters.base import Context as Context
+    from augmenters.base import EmbeddingAugmenter as EmbeddingAugmenter
+    from augmenters.base import GraphAugmenter as GraphAugmenter
+    from augmenters.base import StepAugmenter as StepAugmenter
+    from augmenters.base import TrainingView as TrainingView
+    from augmenters.controls import Duplicate as Duplicate
+    from augmenters.controls import Unchanged as Unchanged
+    from augmenters.dropedge import DropEdge as DropEdge
+    from augmenters.dropnode import DropNode as DropNode
+    from augmenters.droppath import DropPath as DropPath
+    from augmenters.featurenoise import FeatureNoise as FeatureNoise
+    from augmenters.fgw_mixup import FGWMixup as FGWMixup
+    from augmenters.flag import FLAG as FLAG
+    from augmenters.g_mixup import GMixup as GMixup
+    from augmenters.gdm import GDM as GDM
+    from augmenters.geomix import GeoMix as GeoMix
+    from augmenters.graph_transplant import GraphTransplant as GraphTransplant
+    from augmenters.graphcrop import GraphCrop as GraphCrop
+    from augmenters.ifmixup import IfMixup as IfMixup
+    from augmenters.kinds import EdgeFactorAugmenter as EdgeFactorAugmenter
+    from augmenters.kinds import FeatureAugmenter as FeatureAugmenter
+    from augmenters.kinds import KeptNodesAugmenter as KeptNodesAugmenter
+    from augmenters.kinds import NewEdgesAugmenter as NewEdgesAugmenter
+    from augmenters.kinds import OneByOneAugmenter as OneByOneAugmenter
+    from augmenters.kinds import PairMixAugmenter as PairMixAugmenter
+    from augmenters.m_mixup import MMixup as MMixup
+    from augmenters.maskattr import MaskAttr as MaskAttr
+    from augmenters.nodesam import NodeSam as NodeSam
+    from augmenters.perturbedge import PerturbEdge as PerturbEdge
+    from augmenters.s_mixup import SMixup as SMixup
+    from augmenters.softedge import SoftEdge as SoftEdge
+    from augmenters.subgraph import Subgraph as Subgraph
+    from augmenters.submix import SubMix as SubMix
+
 _POT = Extra("POT", "ot")
 AUGMENTERS = AugmenterRegistry("augmenter", "augbench.augmenters", "augmenters.base:Augmenter")
-AUGMENTERS.add("none", "augmenters.controls:Unchanged", "the labelled graphs as they are: the baseline")
+AUGMENTERS.add("none", "augmenters.controls:Unchanged", "the labeled graphs as they are: the baseline")
 AUGMENTERS.add("duplicate", "augmenters.controls:Duplicate", "control: the originals once more, as many as GDM makes")
 AUGMENTERS.add("dropnode", "augmenters.dropnode:DropNode", "remove a share of the nodes each epoch")
 AUGMENTERS.add("dropedge", "augmenters.dropedge:DropEdge", "drop undirected edges at random each epoch")
@@ -89,3 +125,7 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'augmenters' has no attribute '{name}'")
     return getattr(importlib.import_module(_PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -15,7 +15,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
-from bench.registry import Scalar, signature_settings
+from augmenters.inputs import check_call
+from bench.registry import Scalar, UserError, signature_settings
 
 T = TypeVar("T")
 FeaturePolicy = Literal["carry", "recompute"]
@@ -120,7 +121,10 @@ class GraphAugmenter(Augmenter):
         """Return the new graphs, deterministically. Inputs are not modified, and outputs share no memory with them."""
 
     def __call__(self, graphs: Sequence[Data], rng: Generator, context: Context | None = None) -> list[Data]:
-        context = context or Context.standalone(graphs, rng)
+        """New graphs from these and a stream; in somebody's own loop without a context."""
+        if context is None:
+            check_call(type(self).__name__, graphs, rng)
+            context = Context.standalone(graphs, rng)
         return self.apply(graphs, self.draw(graphs, rng, context))
 
 
@@ -178,12 +182,15 @@ class StepAugmenter(Augmenter):
 
 
 def count_classes(graphs: Sequence[Data]) -> int:
-    """The number of classes in the labels of these graphs."""
-    return max(g.y.shape[-1] if g.y.is_floating_point() else int(g.y.max()) + 1 for g in graphs)
+    """The number of classes in the labels of these graphs; unlabeled graphs do not count."""
+    labels = [graph.y for graph in graphs if graph.y is not None]
+    return max((y.view(1, -1).shape[1] if y.is_floating_point() else int(y.max()) + 1 for y in labels), default=0)
 
 
 def label_distribution(graph: Data, num_classes: int) -> Tensor:
     """The label of a graph as class probabilities of shape [1, num_classes]; soft labels are returned unchanged."""
+    if graph.y is None:
+        raise UserError("a graph has no label, and this method mixes labels; give each graph its class in `y`")
     if graph.y.is_floating_point():
         return graph.y.view(1, num_classes)
     return torch.nn.functional.one_hot(graph.y.view(1), num_classes).to(torch.float32)

@@ -31,6 +31,9 @@ class Composed(GraphAugmenter):
             )
         self.features: FeaturePolicy = "recompute" if recomputing else "carry"
 
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, self.parts))
+
     def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> list[Data]:
         """The new graphs: what a part draws depends on the output of the parts before it."""
         current = list(graphs)

@@ -39,9 +39,10 @@ class JoinedGraphs(EdgeNumbers):
 
     def rebuilt(self, edges: np.ndarray, weights: np.ndarray | None, rows: np.ndarray | None = None) -> Rebuilt:
         """New undirected edges over the same nodes; `rows` are new features, one per node, if they change."""
-        both = np.concatenate([edges, edges[::-1]], axis=1)
+        apart = edges[0] != edges[1]  # a self loop is its own way back
+        both = np.concatenate([edges, edges[::-1, apart]], axis=1)
         order = np.argsort(both[0] * self.nodes + both[1], kind="stable")
-        twice = None if weights is None else np.tile(weights, 2)[order]
+        twice = None if weights is None else np.concatenate([weights, weights[apart]])[order]
         return Rebuilt(both[:, order], twice, rows, self.sizes)
 
 

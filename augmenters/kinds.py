@@ -22,6 +22,7 @@ from torch_geometric.data import Data
 from augmenters.base import Context, EmbeddingAugmenter, GraphAugmenter
 from augmenters.functional import EdgeNumbers, with_edges, with_nodes, with_weights
 from augmenters.joined import JoinedGraphs, Rebuilt
+from bench.registry import UserError
 
 Moment = Literal["offline", "epoch", "batch"]
 
@@ -141,6 +142,9 @@ class FeatureAugmenter(GraphAugmenter):
 
     def draw(self, graphs: Sequence[Data], rng: Generator, context: Context) -> list[Tensor]:
         """The new features, one table per graph."""
+        if any(graph.x is None for graph in graphs):
+            name = type(self).__name__
+            raise UserError(f"{name} changes node features, and a graph has none; give each graph its features in `x`")
         numbers, x = EdgeNumbers(graphs), torch.cat([graph.x for graph in graphs]).numpy()
         changed = self.changed_features(x, numbers, rng)
         return list(torch.from_numpy(np.array(changed)).split(numbers.sizes.tolist()))

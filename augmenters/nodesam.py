@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.random import Generator
@@ -11,6 +12,7 @@ from augmenters.base import FeaturePolicy
 from augmenters.functional import EdgeNumbers, one_per_graph
 from augmenters.joined import JoinedGraphs, Rebuilt
 from augmenters.kinds import NewEdgesAugmenter
+from bench.registry import Tune
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class NodeSam(NewEdgesAugmenter):
     features.
     """
 
-    adjust: bool = True
+    adjust: Annotated[bool, Tune()] = True
     features: FeaturePolicy = "recompute"
 
     def draw_edges(self, graphs: JoinedGraphs, rng: Generator) -> Rebuilt:
@@ -85,19 +87,21 @@ def merge_edges(graphs: JoinedGraphs, split: Split, rows: np.ndarray | None, rng
     """Contract one random edge of each graph; parallel edges become one, with the mean of their weights."""
     count = len(split.nodes)
     graph_of_node = np.concatenate([graphs.graph_of_node, np.arange(count)])
-    graph_of_edge = graph_of_node[split.edges[0]]
-    by_graph = np.argsort(graph_of_edge, kind="stable")
+    loop = split.edges[0] == split.edges[1]
+    joining = np.flatnonzero(~loop)  # each graph has one: the halves of the node that was split are joined
+    graph_of_edge = graph_of_node[split.edges[0, joining]]
+    by_graph = joining[np.argsort(graph_of_edge, kind="stable")]
     sizes = np.bincount(graph_of_edge, minlength=count)
     first, second = split.edges[:, by_graph[one_per_graph(sizes, rng)]]
     stays = np.ones(len(graph_of_node), dtype=bool)
-    stays[second] = first == second  # a self-loop is not contracted
+    stays[second] = False
     order = np.flatnonzero(stays)
     order = order[np.argsort(graph_of_node[order], kind="stable")]
     number = np.empty(len(graph_of_node), dtype=np.int64)
     number[order] = np.arange(len(order))
     number[second] = number[first]
     low, high = np.sort(number[split.edges], axis=0)
-    apart = low != high
+    apart = (low != high) | loop  # the merged edge goes
     codes, place = np.unique((low * graphs.nodes + high)[apart], return_inverse=True)
     weights = split.weights
     if weights is not None:

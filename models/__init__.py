@@ -5,7 +5,7 @@ from __future__ import annotations
 from bench.registry import Registry
 
 BACKBONES = Registry("backbone", "augbench.backbones", "models.backbones:Backbone")
-BACKBONES.add("gcn", "models.backbones:GCN", "graph convolution, symmetric normalisation (Kipf and Welling, 2017)")
+BACKBONES.add("gcn", "models.backbones:GCN", "graph convolution, symmetric normalization (Kipf and Welling, 2017)")
 BACKBONES.add("gat", "models.backbones:GAT", "graph attention (Velickovic et al., 2018); refuses edge weights")
 BACKBONES.add("gin", "models.backbones:GIN", "graph isomorphism network, weighted sum (Xu et al., 2019)")
 BACKBONES.add("sage", "models.backbones:GraphSAGE", "GraphSAGE, weighted mean (Hamilton et al., 2017)")

@@ -46,16 +46,14 @@ class Conclusion:
     findings: Mapping[tuple[str, Place], Finding]
 
     def sentence(self) -> str:
-        """What can be concluded, and what cannot."""
-        return " ".join(part for part in (self.answer(), self.limits()) if part)
-
-    def answer(self) -> str:
-        """Whether a method is better than plain training, before anything else."""
-        tested = self._tested()
-        if tested:
-            return self._significant(tested)
-        pairs = [one.difference.n for one in self.findings.values() if one.difference is not None and one.difference.n]
-        if pairs:
+        """What can and cannot be concluded."""
+        differences = [one for one in self.findings.values() if one.difference is not None and one.difference.n]
+        if not differences and len(self.rows) > 1 and all(one.is_plain for one in self.findings.values()):
+            return (
+                "Nothing can be said about differences: every row is plain training of another model, and the "
+                "differences shown here are those between methods of one model."
+            )
+        if not differences:
             return (
                 f"Nothing here can be significant: {max(pairs)} paired trials at most, and a test needs {FEWEST} pairs "
                 "from at least two folds. A higher mean shows nothing."

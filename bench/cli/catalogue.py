@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
+from typing import Any
 
+from augmenters.composition import part_names
 from bench.cli.words import counted
-from bench.registry import Registry, show, unknown
+from bench.registry import Entry, Registry, Setting, show, unknown
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,13 @@ def every_name() -> Iterator[Named]:
 
 
 def named(name: str) -> list[Named]:
-    """The entries with this name."""
+    """The entries with this name, which may be a composition of augmenters."""
+    from augmenters import AUGMENTERS
+
     known = list(every_name())
     found = [one for one in known if one.name == name]
+    if not found and len(part_names(name)) > 1:
+        return [_plugin(AUGMENTERS, AUGMENTERS.entry(name))]
     if not found:
         raise unknown("name", name, dict.fromkeys(one.name for one in known))
     return found
@@ -58,11 +66,44 @@ def grid_names() -> tuple[str, ...]:
 
 def _plugins(registry: Registry) -> Iterator[Named]:
     for entry in registry.entries().values():
-        yield Named(registry.kind, entry.name, entry.summary, partial(_settings, registry, entry.name), entry.origin)
+        yield _plugin(registry, entry)
+
+
+def _plugin(registry: Registry, entry: Entry) -> Named:
+    about = _augmenter_lines if registry.kind == "augmenter" else _settings
+    return Named(registry.kind, entry.name, entry.summary, partial(about, registry, entry.name), entry.origin)
 
 
 def _settings(registry: Registry, name: str) -> list[str]:
-    return [f"{one.name:<12} {one.domain}; default {show(one.default)}" for one in registry.settings(name).values()]
+    settings = registry.settings(name).values()
+    width = max([12, *(len(one.name) for one in settings)])
+    return [f"{one.name:<{width}} {one.domain}; default {show(one.default)}{_searched(one)}" for one in settings]
+
+
+def _searched(setting: Setting) -> str:
+    """The part that `bench tune` searches, where it is another than all that is allowed."""
+    tune = setting.tune
+    if tune is None:
+        return ""
+    if tune.low is None or tune.high is None:
+        return f"; tuned over {', '.join(map(show, tune.choices or setting.choices or (False, True)))}"
+    return f"; tuned from {show(tune.low)} to {show(tune.high)}{', log scale' if tune.log else ''}"
+
+
+_WHEN = {"offline": "once, before training", "epoch": "anew in each epoch", "batch": "inside each training step"}
+
+
+def _augmenter_lines(registry: Registry, name: str) -> list[str]:
+    """How it works and its settings; first what its file says of it, which names the paper."""
+    cls: Any = registry.load(name)
+    facts = [_WHEN.get(cls.when, cls.when)]
+    facts += ["its graphs stand beside the originals"] if cls.mode == "append" else []
+    facts += ["labels are mixed"] if cls.labels == "mixed" else []
+    facts += ["makes edge weights"] if cls.weighted else []
+    written = inspect.getdoc(sys.modules[cls.__module__]) if len(part_names(name)) == 1 else None
+    about = " ".join((written or "").partition("\n\n")[0].split())
+    own = [about] if about else []
+    return [*own, f"{'works':<12} {'; '.join(facts)}", *_settings(registry, name)]
 
 
 _PRESETS = {

@@ -11,9 +11,10 @@ import numpy as np
 from torch_geometric.data import Data
 
 from augmenters import AUGMENTERS
-from augmenters.base import GraphAugmenter, SharedParts, generator, label_distribution
+from augmenters.base import GraphAugmenter, SharedParts, StepAugmenter, generator, label_distribution
 from bench.execution.trial import TrialRunner, engines
 from bench.inspecting.features import feature_distance, feature_rows, new_rows
+from bench.inspecting.first_step import graphs_of_first_step
 from bench.inspecting.shapes import Shape, distances, sampled, shape_of
 from bench.learning.augmentation import generate, make_context
 from bench.learning.problem import Problem
@@ -82,7 +83,8 @@ def resolve_cells(dataset: str, augmenters: Sequence[str], k: int, root: Path) -
         reason = planner.obstacle(coordinate)
         if reason is not None:
             raise UserError(reason)
-        if not issubclass(AUGMENTERS.load(AUGMENTERS.resolve(coordinate.augmenter).name), GraphAugmenter):
+        method = AUGMENTERS.load(AUGMENTERS.resolve(coordinate.augmenter).name)
+        if not issubclass(method, GraphAugmenter | StepAugmenter):
             raise UserError(
                 f"{coordinate.augmenter} mixes embeddings inside the step and makes no graphs; "
                 f"inspect one that generates graphs"
@@ -120,12 +122,15 @@ def inspect_trials(
 def timed_generation(problem: Problem) -> tuple[list[Data], dict[str, float], float]:
     """The trial's generated graphs, recorded events, and the seconds with nothing computed beforehand."""
     augmenter = problem.augmenter
-    if not isinstance(augmenter, GraphAugmenter):
+    if not isinstance(augmenter, GraphAugmenter | StepAugmenter):
         raise TypeError(f"{type(augmenter).__name__} makes no graphs")
     alone = replace(problem, shared=SharedParts())
     context = make_context(alone)
     start = time.perf_counter()
-    made = generate(alone, augmenter, generator(problem.augment_seed), context)
+    if isinstance(augmenter, StepAugmenter):
+        made = graphs_of_first_step(alone, augmenter, context)
+    else:
+        made = generate(alone, augmenter, generator(problem.augment_seed), context)
     seconds = time.perf_counter() - start
     if not made:
         raise UserError(f"{type(augmenter).__name__} generated no graph; `bench check` shows what is wrong")
@@ -150,4 +155,5 @@ def all_distances(originals: Look, seen: Look) -> dict[str, float]:
         "features": feature_distance(originals.rows, seen.rows),
         "new_rows": new_rows(originals.rows, seen.rows),
     }
-    return found | {name: value for name, value in features.items() if value is not None}
+    found |= {name: value for name, value in features.items() if value is not None}
+    return {name: round(value, 12) for name, value in found.items()}  # less than that is a sum in another order

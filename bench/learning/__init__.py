@@ -9,7 +9,7 @@ LEARNERS.add("gnn", "bench.learning.gnn:GNN", "graph neural network: a backbone,
 
 _HERE = "bench.learning.learners"
 for _name, _target, _summary in (
-    ("majority", "majority:Majority", "the commonest class among the labeled graphs, whatever the graph"),
+    ("majority", "majority:Majority", "the most common class among the labeled graphs, whatever the graph"),
     ("size", "size:Size", "logistic regression on the log of the node count"),
     ("histogram", "histogram:Histogram", "logistic regression on counts of node labels, or of degrees"),
     ("statistics", "statistics:Statistics", "random forest on size, degrees, triangles and node labels"),

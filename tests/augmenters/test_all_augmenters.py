@@ -158,3 +158,13 @@ def test_labels_hard_and_soft() -> None:
     assert label_distribution(hard, 3).tolist() == [[0.0, 1.0, 0.0]]
     assert torch.equal(label_distribution(soft, 3), soft.y)
     assert count_classes([hard]) == 2 and count_classes([hard, soft]) == 3
+
+
+@pytest.mark.parametrize("name", [name for name in AUGMENTERS.names() if name not in ("none", "duplicate")])
+def test_every_method_has_something_to_tune_within_what_is_allowed(name: str) -> None:
+    tuned = [one for one in AUGMENTERS.settings(name).values() if one.tune is not None]
+    assert tuned
+    for one in tuned:
+        ends = [end for end in (one.tune.low, one.tune.high) if end is not None] if one.tune else []
+        for value in (*ends, *(one.tune.choices if one.tune else ())):
+            assert one.check(value, name) == value

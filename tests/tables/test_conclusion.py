@@ -104,3 +104,11 @@ def test_without_plain_training_no_difference_is_shown(fake: ModuleType) -> None
     found = concluded(fake, level, names=NAMES[1:])
     assert "no method has plain training" in found.sentence()
     assert all(one.difference is None for one in found.findings.values())
+
+
+def test_plain_training_of_several_models_asks_for_no_more_plain_training(fake: ModuleType) -> None:
+    places = [Coordinate("PROTEINS", 10, "none", backbone) for backbone in ("gcn", "gin")]
+    state = LedgerState.of(fake.ledger(places, folds=2, repeats=1, value=level))
+    found = conclude(state.cells.values(), lambda key: ordered_trials(state, key), lambda cell: str(cell.backbone))
+    assert len(found.rows) == 2
+    assert "every row is plain training of another model" in found.sentence() and "add -a" not in found.sentence()

@@ -165,6 +165,23 @@ class Remembering(Copies):
         return graph
 
 
+class Stale(Copies):
+    """A cache that gives what it made of the first graphs to whoever asks, if there are as many."""
+
+    def __init__(self):
+        self.made = {}
+
+    def apply(self, graphs, drawn):
+        return [graph.clone() for graph in self.made.setdefault(len(graphs), super().apply(graphs, drawn))]
+
+
+class StaleByName(Stale):
+    """The same in all instances, as a cache file is."""
+
+    def __init__(self, made={}):  # noqa: B006
+        self.made = made
+
+
 class DrawsInApply(Copies):
     calls = 0
 
@@ -247,6 +264,8 @@ DEFECTS = [
     (Unseeded, "same seed, same result", "x was"),
     (SeedsTheWorld, "no global random state is used", "torch's default generator moved"),
     (Remembering, "same seed, same result", "an instance in use beside a new one"),
+    (Stale, "same seed, same result", "weighted graphs, a second time: graph 0"),
+    (StaleByName, "labels are kept", "graph 0"),
     (DrawsInApply, "the drawing is all in draw", "applied twice"),
     (NeverWeak, "nothing changes at strength 0", "p=0, mixed sizes, graph 0: x was"),
     (NeedsEdges, "works on: graphs without edges", "RuntimeError: max()"),

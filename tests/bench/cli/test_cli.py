@@ -137,10 +137,23 @@ def test_status_without_a_ledger_says_what_to_do(bench: Bench) -> None:
 def test_list_shows_settings_of_one_name(bench: Bench) -> None:
     code, out, _ = bench("list", "dropedge")
     assert code == 0
-    assert "a number from 0 to 1; default 0.25" in out
+    assert "a number from 0 to 1; default 0.25; tuned from 0.05 to 0.5" in out
+    assert "DropEdge (Rong et al., 2020)" in out and "anew in each epoch" in out
+    code, out, _ = bench("list", "ifmixup")
+    assert code == 0 and "labels are mixed; makes edge weights" in out and "tuned over random, file" in out
     code, _, err = bench("list", "dropegde")
     assert code == 2
     assert "Did you mean: dropedge" in err
+
+
+def test_list_knows_compositions(bench: Bench) -> None:
+    code, out, err = bench("list", "dropedge+maskattr")
+    assert code == 0, err
+    assert "dropedge.p" in out and "maskattr.p" in out and "anew in each epoch" in out
+    code, _, err = bench("list", "dropedge+gdm-rand")
+    assert code == 2 and "gdm-rand works once before training" in err
+    code, _, err = bench("list", "dropedge+maskatr")
+    assert code == 2 and "unknown augmenter 'maskatr'. Did you mean: maskattr" in err
 
 
 @pytest.mark.parametrize("name", ["augmenters", "models", "tables"])

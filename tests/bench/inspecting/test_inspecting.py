@@ -20,6 +20,7 @@ from bench.inspecting.request import InspectRequest
 from bench.inspecting.shapes import Shape, distances, grown_piece, pooled, shape_of
 from bench.inspecting.summary import figures, remarks
 from bench.learning.augmentation import make_context
+from bench.learning.steps import ModelView
 from bench.plan.cells import Trial
 from bench.registry import UserError
 
@@ -245,3 +246,27 @@ def test_a_method_that_only_changes_features_is_seen(tmp_data_root):
     assert noise["degree_distance"][0] == 0 and noise["feature_distance"][0] > 0.01
     assert noise["new_feature_rows"][0] == 1
     assert dropped["degree_distance"][0] > 0 and dropped["new_feature_rows"][0] == dropped["feature_distance"][0] == 0
+
+
+@pytest.mark.parametrize("name", ["flag", "graph-transplant:p=1"])
+def test_of_a_method_inside_the_step_it_looks_at_the_first_one(name, tmp_path, monkeypatch):
+    """The graphs that the reference engine learns from in its first epoch."""
+    learned = []
+    learn = ModelView.learn
+
+    def watched(view, graphs, share=1.0):
+        learned.extend(graphs)
+        return learn(view, graphs, share)
+
+    cells = resolve_cells("synthetic:graphs=80,nodes=12,degree=2", [name], 2, tmp_path)
+    seen = inspect_trials(cells, [Trial(3, 1)], tmp_path, lambda label, trial: None).columns[-1]
+    (cell,) = cells.values()
+    with monkeypatch.context() as patched:
+        patched.setattr(ModelView, "learn", watched)
+        record = TrialRunner(tmp_path, engines()["reference"]()).run([(one_epoch(cell), Trial(3, 1))])[0]
+    assert record.done, record.reason
+    assert len(seen.examples) == len(learned) == seen.looks[0].count
+    for one, other in zip(seen.examples, learned, strict=True):
+        assert torch.equal(one.edge_index, other.edge_index) and one.num_nodes == other.num_nodes
+    entropy = seen.looks[0].entropy
+    assert entropy == 0 if name == "flag" else entropy > 0
