@@ -48,6 +48,8 @@ class Conclusion:
         """What can be concluded, and what cannot."""
         differences = [one for one in self.findings.values() if one.difference is not None and one.difference.n]
         if not differences:
+            if self.findings and all(one.is_plain for one in self.findings.values()):
+                return "This is plain training alone; add a method to compare with it, such as -a dropedge."
             return (
                 "Nothing can be said about differences: no method has plain training of the same model beside it "
                 f"(add -a {PLAIN})."

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 
-from bench.cli.words import counted
 from bench.registry import Registry, show, unknown
+from bench.words import counted
 
 
 @dataclass(frozen=True)

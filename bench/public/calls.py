@@ -22,12 +22,14 @@ from bench.public.classes import CODE, base_of, spec_of
 from bench.public.options import InspectOptions, PlanOptions, RunOptions, ShareOptions, TuneOptions
 from bench.public.results import Results
 from bench.registry import Registry, UserError
+from bench.words import are, counted
 
 if TYPE_CHECKING:
     from bench.checking import Report
     from bench.public.sharing import Shared
 
 SEARCH = ("sampler", "pruner", "seed")
+Source = str | os.PathLike[str]  # of results
 
 
 def run(datasets: Any = None, augmenters: Any = None, k: Any = None, **options: Unpack[RunOptions]) -> Results:
@@ -37,9 +39,9 @@ def run(datasets: Any = None, augmenters: Any = None, k: Any = None, **options: 
     graphs a name. `augmenters`: names such as "dropedge:p=0.4", classes, or instances such as `DropEdge(p=0.4)`. `k`:
     labeled graphs per class. Without `datasets` and `grid` it is the grid "quick"; beside `grid`, the three narrow it.
     The keywords are the options of `bench run`: folds, repeats, preset, epochs, set, add, backbones, readouts, learners
-    (or models), features, splits, workspace, data, jobs, memory, executor, scheduler, trial_timeout, device, engine,
-    retry, skip_unavailable, tuned, pooled, storage, tracking_uri. `progress`: True or False; without it there is a bar
-    in a notebook and none elsewhere.
+    (or models), features, splits, metric, precision, max_repeats, workspace, data, jobs, memory, executor, scheduler,
+    cluster, trial_timeout, device, engine, retry, skip_unavailable, tuned, pooled, storage, shard, tracking_uri.
+    `progress`: True or False; without it there is a bar in a notebook and none elsewhere.
 
     The same call again runs nothing twice. Ctrl-C (or the stop button) keeps every finished trial: what is there is
     returned, with a warning that says what is left.
@@ -50,13 +52,14 @@ def run(datasets: Any = None, augmenters: Any = None, k: Any = None, **options: 
         outcome = api.run(request, listeners)
     if outcome.interrupted:
         _warn(
-            f"stopped; the {outcome.ran} trials finished in this run are kept, {outcome.left} are left. "
+            f"stopped; {counted(outcome.ran, 'trial')} finished in this run {are(outcome.ran)} kept, "
+            f"{outcome.left} {are(outcome.left)} left. "
             "Call it again to go on."
         )
     elif outcome.failures:
         cell, record = outcome.failures[0]
         _warn(
-            f"{len(outcome.failures)} trials have no result; the first: {cell.label}, fold {record.fold}: "
+            f"{counted(len(outcome.failures), 'trial')} without a result; the first: {cell.label}, fold {record.fold}: "
             f"{record.reason}. Calling it again tries them again; see `failures` of the results"
         )
     return Results.of_run(outcome)
@@ -73,14 +76,15 @@ def tune(
 ) -> api.TuneOutcome:
     """Search settings for every method, as `bench tune`; `run(..., tuned=True)` then measures the best of each fold.
 
-    Beside the keywords of `run`: trials, timeout, space (`{"lr": "0.001..0.01"}`), validation, sampler, pruner, seed.
+    Beside the keywords of `run` that say what is trained and how: trials, timeout, space (`{"lr": "0.001..0.01"}`),
+    validation, sampler, pruner, seed.
     """
     from bench.tuning.request import TuneRequest
     from bench.tuning.space import read_narrowing
     from bench.tuning.study import Search
 
     words.check_keywords(options, TuneOptions, "tune")
-    run_options = {name: value for name, value in options.items() if name not in ("pooled", "storage", "tuned")}
+    run_options = {name: value for name, value in options.items() if name not in ("pooled", "storage")}
     request = words.run_request(datasets, augmenters, k, run_options, tuning=True)
     how: dict[str, Any] = {name: value for name, value in options.items() if name in SEARCH}
     search = Search(options.get("trials", 30), **how)
@@ -99,7 +103,9 @@ def tune(
     with _told(options.get("progress")) as listeners:
         outcome = api.tune(asked, listeners)
     if outcome.interrupted:
-        _warn(f"stopped; the {outcome.ran} trials finished in this search are kept. Call it again to go on.")
+        _warn(
+            f"stopped; {counted(outcome.ran, 'trial')} of this search {are(outcome.ran)} kept. Call it again to go on."
+        )
     return outcome
 
 
@@ -145,15 +151,15 @@ def inspect(dataset: Any, augmenters: Any, **options: Unpack[InspectOptions]) ->
     return api.inspect(request)
 
 
-def load(*sources: str | os.PathLike[str]) -> Results:
-    """Results of workspaces, ledger files, parquet archives or shared folders; of several, joined.
+def load(*sources: Source | Sequence[Source]) -> Results:
+    """Results of workspaces, ledger files, parquet archives or shared folders; of several (or a list), joined.
 
     Two different results for one trial are refused. Without a source it is the workspace "runs".
     """
-    return Results.load([Path(source).expanduser() for source in sources] or [words.DEFAULT_WORKSPACE])
+    return Results.load(_places(sources))
 
 
-def share(folder: str | os.PathLike[str], *sources: str | os.PathLike[str], **options: Unpack[ShareOptions]) -> Shared:
+def share(folder: Source, *sources: Source | Sequence[Source], **options: Unpack[ShareOptions]) -> Shared:
     """Write results of workspaces, ledgers or archives into a folder for somebody else, as `bench share`.
 
     Keywords: data (the data root), graphs (True: with the graphs of stored datasets).
@@ -162,8 +168,17 @@ def share(folder: str | os.PathLike[str], *sources: str | os.PathLike[str], **op
     from bench.public.sharing import share as write
 
     words.check_keywords(options, ShareOptions, "share")
-    places = [Path(source).expanduser() for source in sources] or [words.DEFAULT_WORKSPACE]
-    return write(places, Path(folder).expanduser(), data_root(options.get("data")), options.get("graphs", False))
+    root, graphs = data_root(options.get("data")), options.get("graphs", False)
+    return write(_places(sources), Path(folder).expanduser(), root, graphs)
+
+
+def _places(sources: Sequence[Source | Sequence[Source]]) -> list[Path]:
+    """Where to read, of paths and lists of paths; the usual workspace without any."""
+    given: list[Any] = [one for source in sources for one in (source if isinstance(source, list | tuple) else [source])]
+    for one in given:
+        if not isinstance(one, str | os.PathLike):
+            raise UserError(f"{one!r} is not a path; give workspaces, ledgers, archives or shared folders")
+    return [Path(one).expanduser() for one in given] or [words.DEFAULT_WORKSPACE]
 
 
 def _told(progress: bool | None) -> Any:

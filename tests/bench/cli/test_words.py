@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from bench.cli import completion
 from bench.cli.app import app
 from bench.cli.catalogue import every_name, named
-from bench.cli.words import counted
+from bench.words import counted
 
 
 def test_one_is_not_many() -> None:

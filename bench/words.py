@@ -1,4 +1,4 @@
-"""Small words of the command line."""
+"""Small words for one and for many."""
 
 from __future__ import annotations
 
