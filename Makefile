@@ -58,7 +58,8 @@ soak: $(VENV)/.developer  ## the long forms of the reliability tests, see docs/r
 mutants: $(VENV)/.developer  ## plants faults in splits, budgets, seeds, ledger and statistics, and names those that live
 	OMP_NUM_THREADS=1 $(BIN)/python tests/mutation/mutants.py
 
-perf: $(VENV)/.installed  ## seconds per trial beside a plain PyG loop, and of each augmenter beside none
+perf: $(VENV)/.installed  ## seconds to the first line and trial, per trial beside a plain PyG loop, and of each augmenter
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/first_minute.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/perf.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/methods.py --dataset PROTEINS --dataset IMDB-BINARY
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/perf.py --datasets REDDIT-MULTI-5K --methods none dropedge gdm-unc \

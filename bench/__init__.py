@@ -51,6 +51,9 @@ def __getattr__(name: str) -> Any:
     """Import an attribute on first access."""
     if name not in _HOMES:
         raise AttributeError(f"module 'bench' has no attribute '{name}'")
+    from bench.public.packages import refuse_other_packages
+
+    refuse_other_packages()
     return getattr(importlib.import_module(_HOMES[name]), name)
 
 

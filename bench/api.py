@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.execution.driver import Driver, Tally
 from bench.execution.events import Clock, Listener, Listeners, Notice
@@ -24,7 +24,9 @@ from bench.results.ledger import Ledger, LedgerState
 from bench.results.records import TrialRecord
 from bench.results.workspace import Workspace
 
-if TYPE_CHECKING:  # these import torch or Optuna, which planning does not need
+if TYPE_CHECKING:  # these are, or import, torch, pandas or Optuna, which planning does not need
+    import pandas as pd
+
     from bench.checking import Report
     from bench.inspecting.looking import Inspection
     from bench.inspecting.request import InspectRequest
@@ -66,6 +68,25 @@ class TuneOutcome:
     elapsed: float
     interrupted: bool
     seconds: dict[str, float]  # time spent outside training, by activity
+
+    @property
+    def best(self) -> pd.DataFrame:
+        """One row per study: its trials, and value and settings of the best one, on the validation graphs."""
+        import pandas as pd
+
+        from bench.tuning.summary import summarise
+
+        rows: list[dict[str, Any]] = []
+        for study in self.studies:
+            cell, found = study.cell, summarise(study.study)
+            place = {"dataset": cell.dataset, "k": cell.k, "model": cell.model, "augmenter": cell.augmenter.label}
+            row = {**place, "fold": study.fold, "trials": len(found.trials), "default": found.default}
+            rows.append({**row, "best": found.best.value, **found.best.settings} if found.best else row)
+        return pd.DataFrame(rows)
+
+    def __repr__(self) -> str:
+        words = f"{len(self.studies)} studies, {self.ran} trials in this search"
+        return f"<TuneOutcome: {words}{', interrupted' if self.interrupted else ''}; see .best>"
 
 
 @dataclass(frozen=True)

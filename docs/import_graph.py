@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = Path("docs/images/import-graph.svg")
-LEAVES = ("registry", "seeding", "sources", "temporary", "warn_once")
+LEAVES = ("registry", "seeding", "sources", "temporary", "warn_once", "words")
 STAGES = (
     *("datasets", "protocol", "learning", "plan", "results", "execution", "tuning", "tracking"),
     *("checking", "inspecting", "api", "public", "cli"),

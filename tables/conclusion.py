@@ -54,6 +54,8 @@ class Conclusion:
                 "differences shown here are those between methods of one model."
             )
         if not differences:
+            if self.findings and all(one.is_plain for one in self.findings.values()):
+                return "This is plain training alone; add a method to compare with it, such as -a dropedge."
             return (
                 f"Nothing here can be significant: {max(pairs)} paired trials at most, and a test needs {FEWEST} pairs "
                 "from at least two folds. A higher mean shows nothing."

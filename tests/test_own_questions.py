@@ -86,7 +86,7 @@ def test_the_tasks_of_own_questions(newcomer: Run, tmp_path: Path) -> None:
     for line in commands("own-questions.md"):
         newcomer(line + (" --set training.epochs=3" if line.endswith("question.toml") else ""))
         if line.startswith("bench tables --label"):
-            assert "Rings" in (tables / "custom.md").read_text(encoding="utf-8")
+            assert "Trees" in (tables / "custom.md").read_text(encoding="utf-8")
     added = (tables / "10labelrate.md").read_text(encoding="utf-8")
     assert "lr=0.001" in added, "the last of the paper's tables is that with other settings"
     depth = (tables / "depth.md").read_text(encoding="utf-8")
@@ -95,7 +95,7 @@ def test_the_tasks_of_own_questions(newcomer: Run, tmp_path: Path) -> None:
     rows = [line.split("|")[1].strip() for line in (tables / "dropped.md").read_text().splitlines() if "|" in line]
     assert rows[2:] == ["0.1", "0.25", "0.4"], "the default stands in its place"
     same = (tables / "question.md").read_text(encoding="utf-8")
-    assert "Rings" in same and "| dropped |" in same
+    assert "Trees" in same and "| dropped |" in same
     assert [row.split("|")[2:] for row in same.splitlines()[-9:] if "| 0." in row] == [
         row.split("|")[2:] for row in (tables / "dropped.md").read_text(encoding="utf-8").splitlines() if "| 0." in row
     ][: same.count("| 0.")]

@@ -35,6 +35,11 @@ class Report:
     def count(self, status: str) -> int:
         return sum(finding.status == status for finding in self.findings)
 
+    def __repr__(self) -> str:
+        broken = "; ".join(f"{finding.title}: {finding.detail}" for finding in self.broken)
+        words = f"{self.count('holds')} properties hold, {self.count('does not apply')} do not apply"
+        return f"<Report of {self.name}: {words}, {len(self.broken)} broken{f' ({broken})' if broken else ''}>"
+
 
 def contract() -> list[Property]:
     """The properties of an augmenter: first that it runs on each case, then what must hold for its output."""

@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from augmenters.composition import part_names
-from bench.cli.words import counted
-from bench.registry import Entry, Registry, Setting, show, unknown
+from bench.registry import Registry, show, unknown
+from bench.words import counted
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,8 @@ def every_name() -> Iterator[Named]:
 
     for registry in (LEARNERS, AUGMENTERS, BACKBONES, READOUTS, DATASETS, METRICS, SPLITTERS):
         yield from _plugins(registry)
+        if registry is DATASETS:
+            yield from _own_datasets()
     yield from _presets()
     yield from _grids()
     yield from _tables()
@@ -104,6 +105,46 @@ def _augmenter_lines(registry: Registry, name: str) -> list[str]:
     about = " ".join((written or "").partition("\n\n")[0].split())
     own = [about] if about else []
     return [*own, f"{'works':<12} {'; '.join(facts)}", *_settings(registry, name)]
+
+
+def own_datasets() -> list[str]:
+    """The sets in the data root that no registry names: imported, or stored from Python."""
+    from bench.datasets import DATASETS
+    from bench.datasets.loading import present_tu_sets
+    from bench.datasets.paths import data_root
+    from bench.datasets.stored import stored_names
+
+    root = data_root(None)
+    return sorted((present_tu_sets(root) | stored_names(root)) - set(DATASETS.names()))
+
+
+def _own_datasets() -> Iterator[Named]:
+    from bench.datasets import cheap_info
+    from bench.datasets.paths import data_root
+
+    for name in own_datasets():
+        info = cheap_info(name, data_root(None))
+        counts = [
+            counted(number, thing) for number, thing in ((info.graphs, "graph"), (info.classes, "class")) if number
+        ]
+        words = f"in your data root{': ' * bool(counts)}{', '.join(counts)}"
+        yield Named("dataset", name, words, partial(_dataset_lines, name))
+
+
+def _dataset_lines(name: str) -> list[str]:
+    """What `bench run` would take of a set in the data root."""
+    from bench.datasets import cheap_info
+    from bench.datasets.paths import data_root
+    from bench.datasets.split_files import families_at_hand
+
+    root = data_root(None)
+    info = cheap_info(name, root)
+    features = {True: "its own", False: "none; see --features", None: "not known before it is read"}
+    return [
+        f"{'features':<12} {features[info.has_features]}",
+        f"{'metric':<12} {info.metric}",
+        f"{'splits':<12} {', '.join([*families_at_hand(name, root), 'stratified'])}",
+    ]
 
 
 _PRESETS = {

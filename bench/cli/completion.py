@@ -30,9 +30,10 @@ def learners(incomplete: str) -> list[str]:
 
 
 def datasets(incomplete: str) -> list[str]:
+    from bench.cli.catalogue import own_datasets
     from bench.datasets import DATASETS
 
-    return _starting(incomplete, DATASETS.names())
+    return _starting(incomplete, [*DATASETS.names(), *own_datasets()])
 
 
 def grids(incomplete: str) -> list[str]:

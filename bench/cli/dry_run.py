@@ -14,7 +14,6 @@ from bench import api
 from bench.cli.plan_report import say_what_will_run
 from bench.cli.progress import duration, output
 from bench.cli.status import method_namer
-from bench.cli.words import counted
 from bench.execution.local import LocalPool
 from bench.execution.pool import PoolSetup
 from bench.execution.precision import Precision, check_precision, columns, expected_jobs
@@ -27,6 +26,7 @@ from bench.plan.forecast import Forecast, Hours, predicted
 from bench.plan.planner import Plan
 from bench.results.ledger import LedgerState, read_state
 from bench.results.workspace import Workspace
+from bench.words import counted
 
 
 def preview(request: RunRequest, probe: bool, console: Console | None = None) -> int:

@@ -6,7 +6,6 @@ Only what needs none of those packages is imported here; the commands are import
 from __future__ import annotations
 
 import gc
-import importlib.util
 import logging
 import os
 import signal
@@ -14,15 +13,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 
 from rich.console import Console
 from rich.logging import RichHandler
 
+from bench.public.packages import refuse_other_packages
 from bench.registry import UserError
-
-PACKAGES = ("augmenters", "models", "tables")  # besides `bench`, which has already been imported
 
 
 def main() -> None:
@@ -74,28 +71,6 @@ def _ending_in_order() -> Iterator[None]:
     finally:
         for kind in taken:
             signal.signal(kind, before[kind])
-
-
-def refuse_other_packages() -> None:
-    """Detect packages that shadow ours: the names are common (PyTables is also `tables`), and Python takes the first.
-
-    They are located, not imported, because importing a foreign package may have side effects.
-    """
-    home = Path(__file__).resolve().parents[2]
-    for name in PACKAGES:
-        try:
-            found = importlib.util.find_spec(name)
-        except (ImportError, ValueError):  # half imported, or replaced by something else, in sys.modules
-            found = None
-        places = [] if found is None else [*(found.submodule_search_locations or ()), *filter(None, [found.origin])]
-        if home / name in (Path(place).resolve() for place in places):
-            continue
-        where = f"the one in {places[0]}" if places else "not installed"
-        known = ", perhaps PyTables," if name == "tables" and places else ""
-        raise UserError(
-            f"the package `{name}` that Python imports is {where}{known} not augbench's in {home}; "
-            "rename it, start from another folder, or install augbench in an environment of its own"
-        )
 
 
 def _escaped(error: UserError) -> str:

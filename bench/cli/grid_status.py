@@ -10,7 +10,6 @@ from typing import Any
 
 from rich.console import Console
 
-from bench.cli.words import counted
 from bench.datasets import cheap_info
 from bench.plan.cells import Cell
 from bench.plan.grids import Grid
@@ -20,6 +19,7 @@ from bench.plan.staleness import Here
 from bench.protocol.training import featureless
 from bench.registry import UserError
 from bench.results.ledger import LedgerState
+from bench.words import counted
 from tables.specs import Coordinate
 
 _PARTS = ("augmenter", "backbone", "readout", "learner")

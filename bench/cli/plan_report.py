@@ -7,9 +7,9 @@ from collections import Counter
 from rich.console import Console
 from rich.markup import escape
 
-from bench.cli.words import counted
 from bench.plan.planner import Plan
 from bench.results.ledger import LedgerState
+from bench.words import counted
 
 
 def say_what_will_run(plan: Plan, state: LedgerState, console: Console) -> None:

@@ -10,9 +10,9 @@ from rich.markup import escape
 from bench import api
 from bench.cli.progress import RunProgress, duration, output
 from bench.cli.status import comparison, handed_over
-from bench.cli.words import are, counted, have
 from bench.execution.request import RunRequest
 from bench.results.workspace import Workspace
+from bench.words import are, counted, have
 
 LISTED = 20  # failures shown at the end of a run; `bench status` shows all
 REASONS = 3  # reasons shown for trials that ran on another engine; `bench status` shows all

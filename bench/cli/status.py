@@ -12,8 +12,8 @@ from rich.console import Console, Group
 from rich.markup import escape
 from rich.text import Text
 
+from bench.cli.cell_table import cell_lines
 from bench.cli.progress import output
-from bench.cli.words import counted
 from bench.learning.fast.ops.compiled import compiled_status
 from bench.plan.cells import PARTS, TUNED_ON, Cell
 from bench.plan.planner import Plan
@@ -22,6 +22,7 @@ from bench.results.ledger import LedgerState
 from bench.results.records import TrialRecord
 from bench.results.summary import accuracies_of, collapsed_share, mean_and_spread, ordered_trials
 from bench.results.workspace import records_at
+from bench.words import counted
 from tables.specs import Coordinate
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def print_status(source: Path, data: Path, console: Console | None = None) -> No
     state, console = LedgerState.of(records_at(source, curves=False)), console or output()
     planned, here = state.planned(), Here(data)
     sums = dict.fromkeys(COUNTED, 0)
-    rows = [["cell", "dataset", "k", *PARTS, *COUNTED, "accuracy", "collapsed"]]
+    rows: list[dict[str, str]] = []
     for key, cell in state.cells.items():
         done, failed = state.done(key), state.failed(key)
         stale = len(done) if here.differs(cell) else 0
@@ -106,13 +107,16 @@ def print_status(source: Path, data: Path, console: Console | None = None) -> No
         sums = {name: sums[name] + count for name, count in counts.items()}
         trials = ordered_trials(state, key)
         mean, _ = mean_and_spread(accuracies_of(trials))
-        names = [cell.dataset, str(cell.k), *map(cell.part_label, PARTS)]
+        names = {part: cell.part_label(part) for part in PARTS}
         if cell.tuned:
-            names[2 + PARTS.index("augmenter")] += f", {_tuned_words(cell.tuned_how)}"
+            names["augmenter"] += f", {_tuned_words(cell.tuned_how)}"
         share = collapsed_share(trials)
-        collapsed = "" if math.isnan(share) else f"{100 * share:.0f}%"
-        rows.append([key[:8], *names, *map(str, counts.values()), f"{100 * mean:.1f}" if done else "", collapsed])
-    console.print(_aligned(rows), highlight=False, soft_wrap=True)
+        row = {"cell": key[:8], "dataset": cell.dataset, "k": str(cell.k), **names}
+        row |= {name: str(count) for name, count in counts.items()}
+        row["accuracy"] = f"{100 * mean:.1f}" if done else ""
+        row["collapsed"] = "" if math.isnan(share) else f"{100 * share:.0f}%"
+        rows.append(row)
+    console.print("\n".join(cell_lines(rows, console.width)), highlight=False, soft_wrap=True)
     words = ", ".join(f"{count} {name}" for name, count in sums.items())
     console.print(f"{counted(len(state.cells), 'cell')}; trials: {words}", highlight=False)
     for found in grid_shares(state):
@@ -161,24 +165,6 @@ def print_engines(state: LedgerState, console: Console) -> None:
     for (engine, reason), count in found.most_common():
         text = f"{counted(count, 'trial')} ran on {engine}: {reason}"
         console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    """A table with many rows; a rich table would take longer to draw than the ledger to read."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    right = len(PARTS) + 3  # columns from here on are numbers
-    lines = []
-    for number, row in enumerate(rows):
-        cells = [
-            escape(text.rjust(width) if column >= right or column == 2 else text.ljust(width))
-            for column, (text, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        for column, colour in ((right + 1, "red"), (right + 2, "yellow"), (right + 3, "yellow")):
-            if number and row[column] != "0":
-                cells[column] = f"[{colour}]{cells[column]}[/]"
-        line = "  ".join(cells).rstrip()
-        lines.append(line if number else f"[bold]{line}[/]")
-    return "\n".join(lines)
 
 
 def print_failures(state: LedgerState, console: Console) -> None:

@@ -8,9 +8,9 @@ from bench import api
 from bench.cli.progress import duration, output
 from bench.cli.tuning_progress import TuningProgress
 from bench.cli.tuning_status import print_studies
-from bench.cli.words import counted
 from bench.tuning.request import TuneRequest
 from bench.tuning.summary import summarise
+from bench.words import counted
 
 
 def tune_and_report(request: TuneRequest, console: Console | None = None) -> int:

@@ -11,7 +11,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from bench.cli.plan_report import say_skipped
 from bench.cli.progress import PLAIN_LINE_EVERY, duration, say_notice
-from bench.cli.words import counted
 from bench.execution.events import Event, Notice
 from bench.plan.cells import TUNED_ON
 from bench.plan.planner import Plan
@@ -20,6 +19,7 @@ from bench.tuning.request import TuneRequest
 from bench.tuning.storage import Storage
 from bench.tuning.study import MethodStudy, Turn
 from bench.tuning.summary import summarise
+from bench.words import counted
 
 
 class TuningProgress:

@@ -8,12 +8,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from bench.cli.words import counted
 from bench.plan.cells import TUNED_ON, Cell
 from bench.plan.staleness import Differences, differences, made_today, nearest_cell
 from bench.registry import UserError, show
 from bench.results.ledger import LedgerState, read_records
 from bench.results.workspace import Workspace
+from bench.words import counted
 
 
 def explain(folder: Path, prefix: str, root: Path, console: Console | None = None) -> None:

@@ -58,7 +58,8 @@ def read_graphs(path: Path) -> Sequence[Data]:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{path} was not written by torch.save ({reason}); save the list of graphs again") from error
     if not isinstance(found, list | tuple) or not found:
-        raise UserError(f"{path} contains a {type(found).__name__}, not a list of graphs; save a list of Data")
+        kind = "an empty list" if isinstance(found, list | tuple) else f"a {type(found).__name__}"
+        raise UserError(f"{path} holds {kind}, not a list of graphs; save a list of Data")
     return [_plain(graph, number, path, Data) for number, graph in enumerate(found)]
 
 

@@ -60,7 +60,9 @@ def import_path(path: Path, root: Path, family: str | None = None) -> Brought:
 def find_items(path: Path) -> list[Path]:
     """Everything that can be imported at or below a path; datasets first, because splits are checked against them."""
     if not path.exists():
-        raise UserError(f"{path} does not exist; give an archive, a folder in TU layout or a split file")
+        raise UserError(
+            f"{path} does not exist; give a list of graphs (.pt), an archive, a folder in TU layout or a split file"
+        )
     if path.is_file():
         if path.suffix.lower() not in (".zip", ".pt", ".pth") and not path.name.endswith(SUFFIX):
             raise UserError(

@@ -33,6 +33,15 @@ class Precision:
             raise UserError(f"--max-repeats {self.most} is not valid; give 1 to 1000")
 
 
+def asked_precision(points: float | None, most: int | None) -> Precision | None:
+    """The width to reach, and where to stop without it."""
+    if points is None:
+        if most is not None:
+            raise UserError(f"--max-repeats {most} limits --precision; add --precision POINTS, or use --repeats")
+        return None
+    return Precision(points, MOST_DRAWS if most is None else most)
+
+
 @dataclass(frozen=True)
 class Column:
     """The methods of one dataset, label rate and model, with the plain training they are compared with."""

@@ -22,6 +22,7 @@ from bench.protocol.registries import METRICS, USUAL_METRIC
 from bench.protocol.splits import count_folds, resolve_splits, splits_fingerprint
 from bench.protocol.training import Training, featureless, left_to_reference
 from bench.registry import UserError
+from bench.words import counted
 from models import BACKBONES, READOUTS
 from tables.specs import Coordinate
 
@@ -56,6 +57,10 @@ class Plan:
     def trials(self) -> list[Trial]:
         """Breadth first over folds: an interrupted grid has the same folds of every cell."""
         return [Trial(fold, repeat) for repeat in range(self.grid.repeats) for fold in range(self.grid.folds)]
+
+    def __repr__(self) -> str:
+        lacking = f", {len(self.skipped)} skipped" if self.skipped else ""
+        return f"<Plan {self.grid.name}: {counted(len(self.cells), 'cell')}, {counted(self.size, 'trial')}{lacking}>"
 
     @property
     def size(self) -> int:

@@ -22,12 +22,14 @@ from bench.public.classes import CODE, base_of, spec_of
 from bench.public.options import InspectOptions, PlanOptions, RunOptions, ShareOptions, TuneOptions
 from bench.public.results import Results
 from bench.registry import Registry, UserError
+from bench.words import are, counted
 
 if TYPE_CHECKING:
     from bench.checking import Report
     from bench.public.sharing import Shared
 
 SEARCH = ("sampler", "pruner", "seed")
+Source = str | os.PathLike[str]  # of results
 
 
 def run(datasets: Any = None, augmenters: Any = None, k: Any = None, **options: Unpack[RunOptions]) -> Results:
@@ -35,7 +37,11 @@ def run(datasets: Any = None, augmenters: Any = None, k: Any = None, **options: 
 
     `datasets`: names, lists of PyG `Data`, PyG datasets, or `Dataset` classes and instances; `{"mine": graphs}` gives
     graphs a name. `augmenters`: names such as "dropedge:p=0.4", classes, or instances such as `DropEdge(p=0.4)`. `k`:
-    labeled graphs per class. Without `datasets` and `grid`, the grid "quick" is run; with `grid`, the three narrow it.
+    labeled graphs per class. Without `datasets` and `grid` it is the grid "quick"; beside `grid`, the three narrow it.
+    The keywords are the options of `bench run`: folds, repeats, preset, epochs, set, add, backbones, readouts, learners
+    (or models), features, splits, metric, precision, max_repeats, workspace, data, jobs, memory, executor, scheduler,
+    cluster, trial_timeout, device, engine, retry, skip_unavailable, tuned, pooled, storage, shard, tracking_uri.
+    `progress`: True or False; without it there is a bar in a notebook and none elsewhere.
 
     Keywords are the options of `bench run`: folds, repeats, preset, epochs, set, add, backbones, readouts, learners (or
     models), features, splits, workspace, data, jobs, memory, executor, scheduler, trial_timeout, device, engine, retry,
@@ -51,13 +57,14 @@ def run(datasets: Any = None, augmenters: Any = None, k: Any = None, **options: 
         outcome = api.run(request, listeners)
     if outcome.interrupted:
         _warn(
-            f"stopped; the {outcome.ran} trials finished in this run are kept, {outcome.left} are left. "
+            f"stopped; {counted(outcome.ran, 'trial')} finished in this run {are(outcome.ran)} kept, "
+            f"{outcome.left} {are(outcome.left)} left. "
             "Call it again to go on."
         )
     elif outcome.failures:
         cell, record = outcome.failures[0]
         _warn(
-            f"{len(outcome.failures)} trials have no result; the first: {cell.label}, fold {record.fold}: "
+            f"{counted(len(outcome.failures), 'trial')} without a result; the first: {cell.label}, fold {record.fold}: "
             f"{record.reason}. Calling it again tries them again; see `failures` of the results"
         )
     return Results.of_run(outcome)
@@ -74,15 +81,15 @@ def tune(
 ) -> api.TuneOutcome:
     """Search settings for every method, like `bench tune`; `run(..., tuned=True)` then uses the best ones of each fold.
 
-    Keywords in addition to those of `run`: trials, timeout, space (`{"lr": "0.001..0.01"}`), validation, sampler,
-    pruner, seed.
+    Beside the keywords of `run` that say what is trained and how: trials, timeout, space (`{"lr": "0.001..0.01"}`),
+    validation, sampler, pruner, seed.
     """
     from bench.tuning.request import TuneRequest
     from bench.tuning.space import read_narrowing
     from bench.tuning.study import Search
 
     words.check_keywords(options, TuneOptions, "tune")
-    run_options = {name: value for name, value in options.items() if name not in ("pooled", "storage", "tuned")}
+    run_options = {name: value for name, value in options.items() if name not in ("pooled", "storage")}
     request = words.run_request(datasets, augmenters, k, run_options, tuning=True)
     how: dict[str, Any] = {name: value for name, value in options.items() if name in SEARCH}
     search = Search(options.get("trials", 30), **how)
@@ -101,7 +108,9 @@ def tune(
     with _told(options.get("progress")) as listeners:
         outcome = api.tune(asked, listeners)
     if outcome.interrupted:
-        _warn(f"stopped; the {outcome.ran} trials finished in this search are kept. Call it again to go on.")
+        _warn(
+            f"stopped; {counted(outcome.ran, 'trial')} of this search {are(outcome.ran)} kept. Call it again to go on."
+        )
     return outcome
 
 
@@ -147,16 +156,16 @@ def inspect(dataset: Any, augmenters: Any, **options: Unpack[InspectOptions]) ->
     return api.inspect(request)
 
 
-def load(*sources: str | os.PathLike[str]) -> Results:
-    """Load the results of workspaces, ledger files, Parquet archives or shared folders; several are merged.
+def load(*sources: Source | Sequence[Source]) -> Results:
+    """Results of workspaces, ledger files, parquet archives or shared folders; of several (or a list), joined.
 
     Two different results for the same trial are an error. Without a source, loads the workspace "runs".
     """
-    return Results.load([Path(source).expanduser() for source in sources] or [words.DEFAULT_WORKSPACE])
+    return Results.load(_places(sources))
 
 
-def share(folder: str | os.PathLike[str], *sources: str | os.PathLike[str], **options: Unpack[ShareOptions]) -> Shared:
-    """Write the results of workspaces, ledgers or archives into a folder to share, like `bench share`.
+def share(folder: Source, *sources: Source | Sequence[Source], **options: Unpack[ShareOptions]) -> Shared:
+    """Write results of workspaces, ledgers or archives into a folder for somebody else, as `bench share`.
 
     Keywords: data (the data root), graphs (whether to include the graphs of stored datasets).
     """
@@ -164,8 +173,17 @@ def share(folder: str | os.PathLike[str], *sources: str | os.PathLike[str], **op
     from bench.public.sharing import share as write
 
     words.check_keywords(options, ShareOptions, "share")
-    places = [Path(source).expanduser() for source in sources] or [words.DEFAULT_WORKSPACE]
-    return write(places, Path(folder).expanduser(), data_root(options.get("data")), options.get("graphs", False))
+    root, graphs = data_root(options.get("data")), options.get("graphs", False)
+    return write(_places(sources), Path(folder).expanduser(), root, graphs)
+
+
+def _places(sources: Sequence[Source | Sequence[Source]]) -> list[Path]:
+    """Where to read, of paths and lists of paths; the usual workspace without any."""
+    given: list[Any] = [one for source in sources for one in (source if isinstance(source, list | tuple) else [source])]
+    for one in given:
+        if not isinstance(one, str | os.PathLike):
+            raise UserError(f"{one!r} is not a path; give workspaces, ledgers, archives or shared folders")
+    return [Path(one).expanduser() for one in given] or [words.DEFAULT_WORKSPACE]
 
 
 def _told(progress: bool | None) -> Any:

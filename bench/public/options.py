@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypedDict, get_type_hints
 
 from bench.datasets.paths import data_root
+from bench.execution.precision import asked_precision
 from bench.execution.request import RunRequest
 from bench.plan.asked import adjusted, changed, chosen_grid
 from bench.plan.grids import Grid
@@ -14,11 +15,11 @@ from bench.public.classes import CODE, is_written_here, spec_of
 from bench.registry import Registry, UserError, show, unknown
 
 DEFAULT_WORKSPACE = Path("runs")
-GRID = ("folds", "repeats", "preset", "features", "splits")  # keywords that change a grid as a whole
+GRID = ("folds", "repeats", "preset", "features", "splits", "metric")  # keywords that change a grid as a whole
 
 
-class PlanOptions(TypedDict, total=False):
-    """What to run."""
+class CellOptions(TypedDict, total=False):
+    """Which cells are meant, and on what they depend."""
 
     grid: str | Path | Grid
     backbones: Any
@@ -33,18 +34,25 @@ class PlanOptions(TypedDict, total=False):
     add: Any  # methods in addition to those of a grid
     features: str
     splits: str
+    metric: str
     workspace: str | Path
     data: str | Path
     device: str
     engine: str
     skip_unavailable: bool
+
+
+class PlanOptions(CellOptions, total=False):
+    """The same, with tuned settings, or a part of them."""
+
     tuned: bool
     pooled: bool
     storage: str
+    shard: str
 
 
-class RunOptions(PlanOptions, total=False):
-    """What to run, and how."""
+class WorkOptions(TypedDict, total=False):
+    """How something is to run, and where it is shown."""
 
     tracking_uri: str
     jobs: int
@@ -52,13 +60,23 @@ class RunOptions(PlanOptions, total=False):
     executor: str
     scheduler: str
     trial_timeout: float
-    retry: bool
     progress: bool | None
 
 
-class TuneOptions(RunOptions, total=False):
-    """What to run, and how to search settings."""
+class RunOptions(PlanOptions, WorkOptions, total=False):
+    """What is to run, how, and when label draws are enough."""
 
+    cluster: Mapping[str, Any] | list[str]  # {"partition": "gpu"}
+    retry: bool
+    precision: float
+    max_repeats: int
+
+
+class TuneOptions(CellOptions, WorkOptions, total=False):
+    """What is to be tuned, how, and how settings are searched."""
+
+    pooled: bool
+    storage: str
     trials: int
     timeout: float
     space: Mapping[str, str] | list[str]
@@ -127,7 +145,9 @@ def run_request(datasets: Any, augmenters: Any, k: Any, options: Mapping[str, An
         for name, value in options.items()
         if name in RunRequest.__dataclass_fields__ and name not in ("grid", "workspace", "data") and value is not None
     }
-    grid = changed(_grid(options.get("grid"), axes, options.get("data")), _settings(options.get("set")), added)
+    given["cluster"] = _pairs(options.get("cluster"))
+    given["precision"] = asked_precision(options.get("precision"), options.get("max_repeats"))
+    grid = changed(_grid(options.get("grid"), axes, options.get("data")), _pairs(options.get("set")), added)
     return RunRequest(
         grid=adjusted(grid, changes, options.get("epochs")),
         workspace=workspace_of(options),
@@ -144,8 +164,8 @@ def _grid(given: Any, axes: dict[str, list[Any]], data: Any) -> Grid:
     return chosen_grid(None if given is None else str(given), axes, None if data is None else Path(data))
 
 
-def _settings(given: Any) -> list[str]:
-    """Settings as written on the command line: `augmenter.p=0.1|0.4`."""
+def _pairs(given: Any) -> list[str]:
+    """What is given by name, as the command line writes it: `name=value`, several values with `|` between them."""
     if not isinstance(given, Mapping):
         return _several(given)
     return [f"{name}={'|'.join(show(one) for one in _several(value))}" for name, value in given.items()]

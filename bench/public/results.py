@@ -15,6 +15,7 @@ from bench.results.ledger import LedgerState
 from bench.results.merge import joined
 from bench.results.records import SCORES
 from bench.results.verification import Verification, counting
+from bench.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,7 +154,7 @@ class Results:
 
     def __repr__(self) -> str:
         failed = sum(len(self.state.failed(key)) for key in self.state.cells)
-        words = f"{len(self.state.cells)} cells, {len(self)} finished trials"
+        words = f"{counted(len(self.state.cells), 'cell')}, {counted(len(self), 'finished trial')}"
         words += f", {failed} without a result" if failed else ""
         return f"<Results: {words}{', interrupted' if self.interrupted else ''}>"
 

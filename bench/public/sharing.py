@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench.datasets.catalogue import DATASETS
 from bench.datasets.stored import DATA, FOLDER, NOTE, stored_folder, stored_names
 from bench.plan.cells import PARTS
 from bench.public.classes import CODE
 from bench.public.results import Results
-from bench.public.shown import Table
+from bench.public.shown import Table, page_of
 from bench.registry import UserError
 from bench.results import verification
 from bench.results.archive import write_archive
 from bench.results.workspace import ARCHIVE, Workspace
 from bench.temporary import replacing
 
+if TYPE_CHECKING:
+    from tables.grid import Request
+
+TITLE = "augbench report"
 README, ENVIRONMENT, REPORT, TABLES, GRAPHS = "README.md", "environment.txt", "report.html", "tables", "data"
 
 
@@ -67,31 +72,48 @@ def share(sources: Sequence[Path], folder: Path, data: Path, with_graphs: bool =
 
 
 def _rendered(results: Results) -> tuple[dict[str, str], list[str]]:
-    """The report and every table as text, and the reasons for those that are missing."""
-    from tables.grid import Request, fill, specs_for
-    from tables.selection import SETTINGS, Index
+    """The report and every table as text, and why some are not there; one table for each way of training."""
+    from tables.grid import fill, specs_for
+    from tables.selection import Index
     from tables.wording import KINDS
 
-    index = Index(results.frames)
-    tuned = {bool(cell.tuned) for cell in results.state.cells.values()}
-    kinds = tuple(name for name, is_tuned in zip(SETTINGS, (False, True), strict=True) if is_tuned in tuned)
-    request, texts, left_out = Request(settings=kinds), {}, []
-    for spec in specs_for(index, (), kinds):
-        try:
-            table = Table(fill(index, spec, request), index)
-        except UserError as error:
-            left_out.append(f"table {spec.name}: {error}")
-            continue
-        for kind in KINDS:
-            stem = f"{TABLES}/{table.grid.name}" if kind == "values" else f"{TABLES}/{table.grid.name}-{kind}"
-            texts[f"{stem}.tex"] = table.to_latex(kind=kind)
-            texts[f"{stem}.md"] = table.to_markdown(kind=kind)
-        texts[f"{TABLES}/{table.grid.name}.csv"] = table.to_csv()
+    index, requests = Index(results.frames), _requests(results)
+    texts: dict[str, str] = {}
+    left_out: list[str] = []
+    for request in requests:
+        for spec in specs_for(index, (), request.settings):
+            try:
+                table = Table(fill(index, spec, request), index)
+            except UserError as error:
+                left_out.append(f"table {spec.name}{request.suffix}: {error}")
+                continue
+            if len(requests) > 1 and not any(entry.value.n for entry in table.grid.entries):
+                continue
+            for kind in KINDS:
+                stem = f"{TABLES}/{table.grid.name}" if kind == "values" else f"{TABLES}/{table.grid.name}-{kind}"
+                texts[f"{stem}.tex"] = table.to_latex(kind=kind)
+                texts[f"{stem}.md"] = table.to_markdown(kind=kind)
+            texts[f"{TABLES}/{table.grid.name}.csv"] = table.to_csv()
     try:
-        texts[REPORT] = results.report(settings=kinds)
+        texts[REPORT] = page_of(results, TITLE, requests)
     except UserError as error:
         left_out.append(f"report: {error}")
     return texts, left_out
+
+
+def _requests(results: Results) -> list[Request]:
+    """All cells at once; where they were trained in several ways, which no table mixes, the cells of each."""
+    from tables.grid import Request
+    from tables.selection import SETTINGS, Pick
+
+    cells = results.state.cells.values()
+    found = []
+    for preset in sorted({cell.training.preset for cell in cells}):
+        tuned = {bool(cell.tuned) for cell in cells if cell.training.preset == preset}
+        kinds = tuple(name for name, is_tuned in zip(SETTINGS, (False, True), strict=True) if is_tuned in tuned)
+        suffix = "-" + re.sub(r"[^\w.+=-]", "-", preset)
+        found.append(Request(settings=kinds, pick=Pick({"preset": preset}), suffix=suffix))
+    return found if len(found) > 1 else [replace(request, pick=Pick(), suffix="") for request in found]
 
 
 def _own_code(results: Results, sources: Sequence[Path]) -> Iterator[Path]:

@@ -108,17 +108,23 @@ def filled(frames: Frames, rows: Any, columns: Any, options: TableOptions) -> Ta
 
 def page(results: Results, title: str, options: Selection, path: str | Path | None = None) -> str:
     """One self-contained HTML page about all of these results, with their loss curves."""
-    from bench.results.verification import words_of
-    from tables.explorer import Curves
-    from tables.report import render
     from tables.selection import Index
 
     request, places = request_of(Index(results.frames), options)
     if places:
-        raise UserError(f"where={next(iter(places))} selects cells of a table; a report shows every cell")
-    request = replace(request, mark="ties")
+        raise UserError(f"where={next(iter(places))} chooses cells of a table; a report shows every cell")
+    return _written(page_of(results, title, [request]), path)
+
+
+def page_of(results: Results, title: str, requests: Sequence[Request]) -> str:
+    """The same for one or several choices of cells, whose tables stand below each other."""
+    from bench.results.verification import words_of
+    from tables.explorer import Curves
+    from tables.report import render
+
     curves, verified = Curves.of(results.state.records()), words_of(results.verifications)
-    return _written(render(results.frames, [request], title, curves, verified=verified), path)
+    marked = [replace(request, mark="ties") for request in requests]
+    return render(results.frames, marked, title, curves, verified=verified)
 
 
 def request_of(index: Index, options: Selection) -> tuple[Request, dict[str, str]]:

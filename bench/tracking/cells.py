@@ -27,6 +27,7 @@ from bench.tracking.glance import complete_runs, usable_at_a_glance
 from bench.tracking.store import SQLITE, StoreFailure, first_line, open_store, told_by_the_store
 from bench.tracking.view import experiment_tags, run_name
 from bench.warn_once import warn_once
+from bench.words import counted
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -293,7 +294,7 @@ def sync_mirror(workspace: Workspace, uri: str | None) -> tuple[int, int]:
     lost = state.undescribed()
     if lost:
         warn_once(
-            f"{len(lost)} cells in {workspace.ledger} are left out, because no line describes them; "
+            f"{counted(len(lost), 'cell')} in {workspace.ledger} left out, because no line describes them; "
             f"the first is {lost[0]}; restore that line from a copy"
         )
     return sum(changed), len(changed) - sum(changed)

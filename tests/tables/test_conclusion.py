@@ -100,6 +100,10 @@ def test_few_pairs_can_show_nothing(fake: ModuleType) -> None:
     assert not any(one.sign for one in found.findings.values())
 
 
+def test_plain_training_alone_asks_for_a_method(fake: ModuleType) -> None:
+    assert concluded(fake, level, names=("none",)).sentence().startswith("This is plain training alone; ")
+
+
 def test_without_plain_training_no_difference_is_shown(fake: ModuleType) -> None:
     found = concluded(fake, level, names=NAMES[1:])
     assert "no method has plain training" in found.sentence()

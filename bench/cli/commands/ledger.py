@@ -18,7 +18,7 @@ from bench.cli.options import (
     TrialTimeoutOption,
     WorkspaceOption,
 )
-from bench.cli.words import counted
+from bench.words import counted
 
 if TYPE_CHECKING:
     from bench.execution.verify import Check

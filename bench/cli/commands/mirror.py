@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from bench.cli.options import DEFAULT_WORKSPACE, TrackingOption, WorkspaceOption
-from bench.cli.words import counted
+from bench.words import counted
 
 
 def ui(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from bench.cli import options
 from bench.plan.identity import DEFAULT_ENGINE
-
-if TYPE_CHECKING:
-    from bench.execution.precision import Precision
 
 
 def run(
@@ -84,6 +81,7 @@ def run(
 
     Without --grid and --dataset, runs the grid `quick`. With --grid, the axes narrow the grid.
     """
+    from bench.execution.precision import asked_precision
     from bench.execution.request import RunRequest
     from bench.plan.asked import adjusted, changed, chosen_grid
 
@@ -125,17 +123,3 @@ def run(
     from bench.cli.run_report import run_and_report
 
     raise typer.Exit(run_and_report(request))
-
-
-def asked_precision(points: float | None, most: int | None) -> Precision | None:
-    """The requested precision and the cap on label draws."""
-    from bench.execution.precision import MOST_DRAWS, Precision
-    from bench.registry import UserError
-
-    if points is None:
-        if most is not None:
-            raise UserError(
-                f"--max-repeats {most} applies only to --precision; add --precision POINTS, or use --repeats"
-            )
-        return None
-    return Precision(points, MOST_DRAWS if most is None else most)

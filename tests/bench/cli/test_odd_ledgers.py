@@ -103,6 +103,6 @@ def test_an_odd_ledger_is_told_in_a_line(
         return
     if case.startswith("a cell that no line"):
         assert "describe" in said and cells(lines)[0]["key"] in said
-        assert "1 cells; trials: 2 done" in said or "1 cells written" in said
+        assert "1 cell; trials: 2 done" in said or "1 cell written" in said
     elif case.startswith("a plan of cells") and command == "status":
         assert "0123456789abcdef" in said and "2 cells; trials: 4 done" in said

@@ -14,6 +14,7 @@ from types import ModuleType
 import pytest
 from rich.console import Console
 
+from bench.cli.cell_table import cell_lines
 from bench.cli.status import print_status
 from bench.cli.why import explain
 from bench.execution.request import RunRequest
@@ -61,6 +62,30 @@ def test_status_counts_done_failed_stale_and_missing_of_each_cell(ledger: Path, 
     assert "3 cells; trials: 6 done, 1 failed, 2 stale, 2 missing" in text
     assert "1 x failed: dropedge: RuntimeError: boom [x]" in text
     assert "bench why CELL" in text
+
+
+def test_a_narrow_terminal_gets_what_differs_and_every_number(ledger: Path, tmp_path: Path) -> None:
+    out = io.StringIO()
+    print_status(ledger, tmp_path / "data", Console(file=out, width=80))
+    above, heads, *lines = out.getvalue().splitlines()
+    assert above == "in every cell: dataset synthetic:graphs=60, k 2, model gcn mean"
+    assert heads.split() == ["cell", "augmenter", "done", "failed", "stale", "missing", "acc."]
+    rows = {line.split()[1]: line.split()[2:] for line in lines[:3]}
+    assert rows["dropedge"] == ["1", "1", "0", "1", "50.0"] and rows["m-mixup"] == ["2", "0", "2", "1", "50.0"]
+
+
+def test_long_names_give_way_to_numbers() -> None:
+    same = {"dataset": "graphs-226debecb125fb9e", "learner": "gnn", "backbone": "gcn", "readout": "mean"}
+    counts = {"done": "30", "failed": "0", "stale": "0", "missing": "0", "accuracy": "61.2", "collapsed": "0%"}
+    rows = [
+        {"cell": f"{k:08d}", **same, "k": str(k), "augmenter": f"MyAugmenter_9ba1776d:MyAugmenter:eps=0.{k}", **counts}
+        for k in (2, 5)
+    ]
+    above, *lines = cell_lines(rows, 40)
+    assert above == "in every cell: dataset graphs-226debecb125fb9e, model gcn mean"
+    assert all(len(line) <= 40 + len("[bold][/]" * 5) for line in lines)
+    assert [line.split()[-2:] for line in lines[1:]] == [["30", "61.2"]] * 2
+    assert "…" in lines[1] and "eps=0.2" in lines[1] and "eps=0.5" in lines[2]
 
 
 def test_status_of_nothing_is_a_mistake(tmp_path: Path) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from typer.testing import CliRunner
 
 from bench.cli import completion
 from bench.cli.app import app
 from bench.cli.catalogue import every_name, named
-from bench.cli.words import counted
+from bench.words import counted
 
 
 def test_one_is_not_many() -> None:
@@ -27,6 +29,13 @@ def test_the_shell_offers_the_names_that_fit() -> None:
 def test_a_grid_says_what_it_holds(name: str, says: str) -> None:
     done = CliRunner().invoke(app, ["list", name])
     assert done.exit_code == 0 and says in done.stdout and f"{name} (grid)" in done.stdout
+
+
+def test_a_dataset_of_ones_own_has_a_name_too(tiny_root: Path) -> None:
+    done = CliRunner().invoke(app, ["list", "TINY"])
+    assert done.exit_code == 0 and "TINY (dataset): in your data root: 40 graphs, 2 classes" in done.stdout
+    assert "splits       stratified" in done.stdout and "metric       accuracy" in done.stdout
+    assert "TINY" in CliRunner().invoke(app, ["list"]).stdout and completion.datasets("TI") == ["TINY"]
 
 
 def test_the_version_is_said() -> None:

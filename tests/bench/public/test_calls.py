@@ -6,14 +6,18 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
+import typer
 from torch_geometric.data import Data
 
 import bench as augbench
 from augmenters import GDM, DropEdge, MMixup
+from bench.cli.app import app
+from bench.execution.precision import Precision
 from bench.plan.grids import Grid
+from bench.public.options import RunOptions, TuneOptions, run_request
 from bench.registry import UserError
 
 Command = Callable[..., tuple[int, str, str]]
@@ -125,6 +129,39 @@ def test_graphs_in_memory_are_a_dataset(
 def test_a_mistake_is_one_line(words: dict[str, Any], reason: str) -> None:
     with pytest.raises(UserError, match=reason):
         augbench.plan(**{"datasets": "digits", **words})
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "elsewhere"),
+    [
+        # a plan is a call of its own in Python, and axes are in the plural or stand without a name
+        ("run", RunOptions, {"dataset", "augmenter", "k", "backbone", "readout", "learner", "dry_run", "probe"}),
+        # studies are read with the command line
+        ("tune", TuneOptions, {"dataset", "augmenter", "k", "backbone", "readout", "learner", "status", "by_fold"}),
+    ],
+)
+def test_every_option_of_the_command_is_a_keyword(function: str, options: Any, elsewhere: set[str]) -> None:
+    command = typer.main.get_command(app).commands[function]  # type: ignore[attr-defined]
+    flags = {max(parameter.opts, key=len).strip("-").replace("-", "_") for parameter in command.params}
+    mine = {"backbones", "readouts", "learners", "models", "progress"}
+    assert flags - elsewhere == set(get_type_hints(options)) - mine
+
+
+def test_options_with_a_shape_of_their_own_reach_the_request() -> None:
+    words: dict[str, Any] = {"metric": "roc_auc", "shard": "1/2", "precision": 1.5, "max_repeats": 4, "jobs": 3}
+    request = run_request("digits", "none", 2, {**words, "executor": "slurm", "cluster": {"partition": "cpu"}})
+    assert request.grid.metric == "roc_auc" and request.shard == "1/2" and request.jobs == 3
+    assert request.precision == Precision(1.5, 4) and request.cluster_options == {"partition": "cpu"}
+    with pytest.raises(UserError, match="--max-repeats 4 limits --precision"):
+        run_request("digits", "none", 2, {"max_repeats": 4})
+
+
+def test_sources_may_come_as_a_list(tmp_path: Path, workspace: Callable[[str], Path]) -> None:
+    runs = workspace("runs")
+    augbench.run("synthetic:graphs=60", "none", 2, workspace=runs, data=tmp_path / "data", **SMALL)
+    assert len(augbench.load([runs, runs / "ledger.jsonl"])) == len(augbench.load(runs, runs)) == 2
+    with pytest.raises(UserError, match="3 is not a path; give workspaces"):
+        augbench.load([runs, 3])  # type: ignore[list-item]
 
 
 def test_a_grid_is_narrowed_as_on_the_command_line() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 import bench
 
@@ -24,6 +27,23 @@ def test_importing_prints_nothing_and_needs_no_torch() -> None:
     assert "bench" in imported
     heavy = {"torch", "pandas", "numpy", "mlflow", "optuna", "sklearn", "matplotlib", "tqdm", "rich"}
     assert not imported & heavy
+
+
+@pytest.mark.parametrize("name", ["augmenters", "models", "tables"])
+def test_a_package_of_ones_own_under_one_of_our_names_is_one_line(name: str, tmp_path: Path) -> None:
+    (tmp_path / f"{name}.py").touch()
+    code = """import bench
+try:
+    bench.plan(datasets="digits", k=2)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=300
+    )
+    assert done.stdout.startswith(f"UserError the package `{name}` that Python finds is the one in {tmp_path}")
+    assert len(done.stdout.splitlines()) == 1 and f"not augbench's in {ROOT}; rename yours" in done.stdout
 
 
 def test_everything_that_is_offered_is_there() -> None:

@@ -56,6 +56,21 @@ def test_a_colleague_checks_and_goes_on(
     assert before == tools.trial_lines(folder / "runs") == 12, "merged, it is resumed"
 
 
+def test_cells_that_were_trained_in_several_ways_have_a_table_each(workspace: Callable[[str], Path]) -> None:
+    runs = workspace("runs")
+    for settings in ({}, {"training.lr": 0.001}):
+        augbench.run("synthetic:graphs=60", ["none", "dropedge"], 2, set=settings, workspace=runs, **SMALL)
+    folder = runs.parent / "shared"
+    shared = augbench.share(folder, runs)
+    assert not shared.left_out
+    tables = {path.name for path in (folder / "tables").iterdir()}
+    for preset in ("standard+epochs=2", "standard+epochs=2,lr=0.001"):
+        name = f"custom-{preset.replace(',', '-')}"
+        assert {f"{name}.tex", f"{name}.md", f"{name}.csv", f"{name}-differences.md"} <= tables
+        assert f"Training: {preset}" in (folder / "tables" / f"{name}.md").read_text()
+    assert "lr=0.001" in (folder / "report.html").read_text()
+
+
 def test_what_cannot_be_shared(workspace: Callable[[str], Path], tmp_path: Path, bench: Command) -> None:
     runs = workspace("runs")
     augbench.run("synthetic:graphs=60", "none", 1, workspace=runs, **{**SMALL, "folds": 1})
@@ -71,10 +86,11 @@ def test_what_cannot_be_shared(workspace: Callable[[str], Path], tmp_path: Path,
 
 
 def test_cells_that_do_not_agree_are_still_shared(workspace: Callable[[str], Path], tmp_path: Path) -> None:
-    """No table can hold two presets; the trials go out all the same, and the README says what is missing."""
+    """No table can hold two kinds of features; the trials go out all the same, and the README says what is missing."""
     runs = workspace("runs")
-    for epochs in (1, 2):
-        augbench.run("synthetic:graphs=60", "none", 1, workspace=runs, **{**SMALL, "folds": 1, "epochs": epochs})
+    for features in ("constant", "degree"):
+        words = {**SMALL, "folds": 1, "features": features}
+        augbench.run("synthetic:graphs=60", "none", 1, workspace=runs, **words)
     shared = augbench.share(tmp_path / "shared", runs)
     assert shared.left_out and "## Left out" in (shared.folder / "README.md").read_text()
     assert len(augbench.load(shared.folder)) == 2

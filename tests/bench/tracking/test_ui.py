@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 Make = Callable[..., Path]
+METHODS = ("none", "dropedge", "m-mixup", "gdm-unc")
 
 
 def free_port() -> int:
@@ -29,7 +30,8 @@ def free_port() -> int:
 def page(workspace: Make, tools: ModuleType) -> Iterator[str]:
     """The address that `bench ui` names, on a finished grid."""
     folder, port = workspace(), free_port()
-    assert tools.run(tools.grid(["none", "duplicate", "m-mixup"]), folder)[0] == 0
+    grid = tools.grid(METHODS, k=(5,), folds=3, epochs=60, datasets=["digits"], name="digits")
+    assert tools.run(grid, folder)[0] == 0
     server = subprocess.Popen(
         [sys.executable, "-c", "from bench.cli.app import main; main()", "ui", "-w", str(folder), "--port", str(port)],
         cwd=tools.ROOT,
@@ -63,8 +65,7 @@ def test_the_runs_table_shows_the_cells_and_chosen_runs_can_be_compared(
     """As it opens for a browser that has never been here: no setting is made by hand."""
     folder = Path(os.environ.get("AUGBENCH_PICTURES", tmp_path))  # docs/images, to take the README's anew
     browser.open(page)
-    methods = ("none", "duplicate", "m-mixup")
-    browser.until(lambda: all(f"{method} synthetic" in browser.text() for method in methods))
+    browser.until(lambda: all(f"{method} digits k=5" in browser.text() for method in METHODS))
     shown = browser.text()
     assert "Model training" in shown and "Prompts" not in shown, "not the screens for chats"
     figures = [name for name in shown.splitlines() if name in ("accuracy", "accuracy_std", "trials_done")]
@@ -74,11 +75,11 @@ def test_the_runs_table_shows_the_cells_and_chosen_runs_can_be_compared(
     browser.until(lambda: "Model metrics" in browser.text() and "accuracy" in browser.text())
     browser.screenshot(folder / "mlflow-charts.png")
     browser.open(page)
-    browser.until(lambda: all(f"{method} synthetic" in browser.text() for method in methods))
-    for _ in range(2):
+    browser.until(lambda: all(f"{method} digits k=5" in browser.text() for method in METHODS))
+    for _ in METHODS:
         browser.click("//input[contains(@aria-label, 'row selection (unchecked)')]")
     browser.click("//button[contains(., 'Compare')]")
-    browser.until(lambda: "Comparing 2 Runs" in browser.text())
+    browser.until(lambda: "Comparing 4 Runs" in browser.text())
     browser.until(lambda: "accuracy" in browser.text() and "augmenter" in browser.text())
     chosen = browser.text().partition("Metrics:")[2].split()
     assert chosen[0] == "accuracy", "what runs are compared by when the page opens"

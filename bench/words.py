@@ -1,11 +1,11 @@
-"""Plurals for messages of the command line."""
+"""Small words for one and for many."""
 
 from __future__ import annotations
 
 
 def counted(number: int, thing: str) -> str:
-    """`1 cell`, `2 cells`."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+    """`1 cell`, `2 cells`, `2 classes`."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}{'es' if thing.endswith('s') else 's'}"
 
 
 def have(number: int) -> str:
