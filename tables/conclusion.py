@@ -47,21 +47,26 @@ class Conclusion:
 
     def sentence(self) -> str:
         """What can and cannot be concluded."""
-        differences = [one for one in self.findings.values() if one.difference is not None and one.difference.n]
-        if not differences and len(self.rows) > 1 and all(one.is_plain for one in self.findings.values()):
-            return (
-                "Nothing can be said about differences: every row is plain training of another model, and the "
-                "differences shown here are those between methods of one model."
-            )
-        if not differences:
-            if self.findings and all(one.is_plain for one in self.findings.values()):
-                return "This is plain training alone; add a method to compare with it, such as -a dropedge."
+        return " ".join(part for part in (self.answer(), self.limits()) if part)
+
+    def answer(self) -> str:
+        """Whether a method is better than plain training, before anything else."""
+        tested = self._tested()
+        if tested:
+            return self._significant(tested)
+        pairs = [one.difference.n for one in self.findings.values() if one.difference is not None and one.difference.n]
+        if pairs:
             return (
                 f"Nothing here can be significant: {max(pairs)} paired trials at most, and a test needs {FEWEST} pairs "
                 "from at least two folds. A higher mean shows nothing."
             )
         if all(one.is_plain for one in self.findings.values()):
-            return "There is nothing to compare: only plain training was run (add a method, as in -a none,dropedge)."
+            if len(self.rows) > 1:
+                return (
+                    "Every row is plain training of another model; `bench tables learners` compares models with plain "
+                    "GCN, and -a dropedge adds a method."
+                )
+            return "This is plain training alone; add a method to compare with it, such as -a dropedge."
         return (
             "Nothing can be said about differences: no method has plain training of the same model beside it "
             f"(add -a {PLAIN})."

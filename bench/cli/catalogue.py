@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from bench.registry import Registry, show, unknown
+from augmenters.composition import part_names
+from bench.registry import Entry, Registry, Setting, show, unknown
 from bench.words import counted
 
 

@@ -89,11 +89,6 @@ def test_a_loss_is_no_gain_and_a_single_comparison_is_no_method_of_many(fake: Mo
     assert nothing.answer() == "The one comparison with plain training shows no significant difference."
 
 
-def test_plain_training_alone_asks_for_a_method(fake: ModuleType) -> None:
-    found = concluded(fake, level, names=("none",))
-    assert found.sentence().startswith("There is nothing to compare: only plain training was run")
-
-
 def test_few_pairs_can_show_nothing(fake: ModuleType) -> None:
     found = concluded(fake, level, folds=3)
     assert found.sentence().startswith("Nothing here can be significant: 3 paired trials at most, and a test needs 6")
@@ -115,4 +110,4 @@ def test_plain_training_of_several_models_asks_for_no_more_plain_training(fake: 
     state = LedgerState.of(fake.ledger(places, folds=2, repeats=1, value=level))
     found = conclude(state.cells.values(), lambda key: ordered_trials(state, key), lambda cell: str(cell.backbone))
     assert len(found.rows) == 2
-    assert "every row is plain training of another model" in found.sentence() and "add -a" not in found.sentence()
+    assert "Every row is plain training of another model" in found.sentence() and "add -a none" not in found.sentence()
