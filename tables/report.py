@@ -21,13 +21,14 @@ from tables.completeness import Share, shares
 from tables.explorer import Curves, as_json, payload
 from tables.formats import POOLED_HEADS, pooled_words
 from tables.frames import drawn_datasets
-from tables.grid import Grid, Request, fill, specs_for
+from tables.grid import Grid, Request, fill
 from tables.latex import TEMPLATES
 from tables.selection import Index, Pick, base_label, social_features
 from tables.specs import LONG_NAMES, Coordinate, words_of
 from tables.statistics import FEWEST
 from tables.style import Style, drawing, inline_svg
 from tables.verdict import Verdict, verdict
+from tables.wanted import specs_for
 from tables.wording import KINDS, caption, notes, noun, pooled_lines, pooled_notes, seconds, shown
 
 SCRIPTS = ("report.js", "explorer.js")

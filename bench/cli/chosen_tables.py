@@ -50,8 +50,8 @@ class TableChoice:
     def filled_with(self, index: Index, request: Request) -> list[tuple[TableSpec, Request]]:
         """The tables, each with the cells that it may take from the ledger."""
         from bench.plan.changes import read_labels
-        from tables.grid import specs_for
         from tables.layouts import relabeled
+        from tables.wanted import specs_for
 
         labels = read_labels(self.labels)
         if self.own:

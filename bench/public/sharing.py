@@ -73,8 +73,9 @@ def share(sources: Sequence[Path], folder: Path, data: Path, with_graphs: bool =
 
 def _rendered(results: Results) -> tuple[dict[str, str], list[str]]:
     """The report and every table as text, and why some are not there; one table for each way of training."""
-    from tables.grid import fill, specs_for
+    from tables.grid import fill
     from tables.selection import Index
+    from tables.wanted import specs_for
     from tables.wording import KINDS
 
     index, requests = Index(results.frames), _requests(results)

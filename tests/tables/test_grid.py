@@ -14,10 +14,11 @@ from bench.plan.cells import TUNED_ON
 from bench.registry import UserError
 from bench.results.frame import from_records
 from tables.formats import tidy
-from tables.grid import Entry, Grid, Request, fill, reference_of, specs_for
+from tables.grid import Entry, Grid, Request, fill, reference_of
 from tables.selection import Index, Pick
 from tables.specs import METHODS, TABLES, Column, Coordinate, Row, TableSpec
 from tables.statistics import holm
+from tables.wanted import specs_for
 from tables.wording import UNPAIRED, caption, notes, shown
 
 Value = Callable[[Coordinate, int, int], float | None]

@@ -15,11 +15,12 @@ import pytest
 from bench.registry import UserError
 from bench.results.frame import from_records
 from tables import compare, latex
-from tables.grid import Grid, Request, fill, specs_for
+from tables.grid import Grid, Request, fill
 from tables.publishing import all_figures
 from tables.selection import Index
 from tables.specs import TABLES, Coordinate
 from tables.style import COLUMN, save
+from tables.wanted import specs_for
 from tables.wording import KINDS, Shown, pooled_lines
 
 HOSTILE = r"a_b&c%d#e$f{g}h\input~^i<b>'\"é漢"

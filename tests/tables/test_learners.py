@@ -8,10 +8,11 @@ import pytest
 
 from bench.results.frame import from_records
 from bench.results.records import Record
-from tables.grid import Request, fill, specs_for
+from tables.grid import Request, fill
 from tables.own_specs import LEARNERS_BY_K, OWN_TABLES, PLAIN_GCN, needed
 from tables.selection import Index
 from tables.specs import TABLES, Coordinate, full, generic, method_name
+from tables.wanted import specs_for
 from tables.wording import notes, shown
 
 SPEC = OWN_TABLES["learners"]

@@ -7,10 +7,10 @@ from types import ModuleType
 from augmenters import AUGMENTERS
 from bench.plan.grids import named_grid
 from bench.results.frame import from_records
-from tables.grid import specs_for
 from tables.own_specs import CONTROLS, OWN_TABLES
 from tables.selection import Index
 from tables.specs import Coordinate
+from tables.wanted import specs_for
 
 
 def test_the_table_of_augmenters_has_every_built_in_method_and_no_control() -> None:

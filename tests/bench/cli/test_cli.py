@@ -175,6 +175,6 @@ def test_somebody_elses_package_of_the_same_name_is_said_in_words_and_not_import
     )
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert f"the package `{name}` that Python imports is the one in {tmp_path}" in line
+    assert f"the package `{name}` that Python finds is the one in {tmp_path}" in line
     assert "environment of its own" in line and ("PyTables" in line) is (name == "tables")
     assert not (tmp_path / "imported").exists()

@@ -138,7 +138,7 @@ def test_why_tells_when_a_plug_in_is_gone(ledger: Path, tmp_path: Path, tools: M
 def test_why_needs_one_cell(ledger: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no cell of the ledger has a key that starts with 'zz'"):
         explain(ledger, "zz", tmp_path)
-    with pytest.raises(UserError, match="'' fits 3 cells"):
+    with pytest.raises(UserError, match="'' matches 3 cells"):
         explain(ledger, "", tmp_path)
 
 
