@@ -19,7 +19,7 @@ _AXES = {
     "density": "density of a graph",
     "degree": "degree of a node",
     "clustering": "clustering of a node",
-    "spectrum": "normalised Laplacian eigenvalue",
+    "spectrum": "normalized Laplacian eigenvalue",
 }
 
 

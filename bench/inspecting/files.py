@@ -24,7 +24,7 @@ def write_files(seen: Inspection, folder: Path) -> tuple[Path, Path]:
     name = file_name(seen)
     picture, numbers = folder / f"{name}.png", folder / f"{name}.csv"
     cell = seen.cell
-    title = f"{cell.dataset}, {cell.k} labelled graphs per class, {counted(len(seen.trials), 'trial')}"
+    title = f"{cell.dataset}, {cell.k} labeled graphs per class, {counted(len(seen.trials), 'trial')}"
     save_picture(inspection_figure(title, [panel(column) for column in seen.columns]), picture)
     numbers.write_text(as_csv(seen), encoding="utf-8")
     return picture, numbers

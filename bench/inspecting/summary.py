@@ -86,7 +86,7 @@ def remarks(seen: Inspection) -> list[str]:
     cell = seen.cell
     lines = [
         f"{cell.dataset}, k={cell.k}, features {cell.features}, splits {cell.splits}; mean over "
-        f"{counted(len(seen.trials), 'trial')}, spread in the file; distances: Wasserstein-1 to the labelled graphs of "
+        f"{counted(len(seen.trials), 'trial')}, spread in the file; distances: Wasserstein-1 to the labeled graphs of "
         f"the same trial, every graph counting the same"
     ]
     shapes = [shape for column in seen.columns for look in column.looks for shape in look.shapes]

@@ -9,12 +9,12 @@ LEARNERS.add("gnn", "bench.learning.gnn:GNN", "graph neural network: a backbone,
 
 _HERE = "bench.learning.learners"
 for _name, _target, _summary in (
-    ("majority", "majority:Majority", "the commonest class among the labeled graphs, whatever the graph"),
-    ("size", "size:Size", "logistic regression on the log of the node count"),
+    ("majority", "majority:Majority", "the most common class among the labeled graphs"),
+    ("size", "size:Size", "logistic regression on the logarithm of the node count"),
     ("histogram", "histogram:Histogram", "logistic regression on counts of node labels, or of degrees"),
     ("statistics", "statistics:Statistics", "random forest on size, degrees, triangles and node labels"),
     ("wl", "wl:WeisfeilerLehman", "Weisfeiler-Lehman subtree kernel with a support vector machine"),
-    ("deepsets", "deepsets:DeepSets", "network on node features without any edge"),
+    ("deepsets", "deepsets:DeepSets", "network on node features without edges"),
     ("random-gin", "random_gin:RandomGIN", "logistic regression on an untrained graph isomorphism network"),
 ):
     LEARNERS.add(_name, f"{_HERE}.{_target}", _summary)

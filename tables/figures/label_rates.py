@@ -139,7 +139,7 @@ def label_rate_figure(data: Curves, width: float = TEXT) -> Any:
         _share_spans(list(axes.flat)[: len(names)])
         handles = method_keys(data.styles())
         figure.legend(handles=handles, loc="outside upper center", ncols=4 if wide > 1 else 2, handlelength=3.5)
-        words = ["grey band: 95 % interval of plain training"]
+        words = ["gray band: 95 % interval of plain training"]
         if (data.points["trials"] < data.points["planned"]).any():
             words.append("hollow marker: fewer trials than planned")
         figure.supxlabel("; ".join(words), fontsize=7)
