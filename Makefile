@@ -8,7 +8,7 @@ RESULTS ?= results
 OUT ?= results
 FINDINGS ?= docs/findings.md
 
-.PHONY: run tables test lint types tests docs dist wheel soak mutants perf clean
+.PHONY: run tables test lint types tests docs dist package wheel soak mutants perf clean
 
 run: $(VENV)/.installed  ## the main job on built-in data: every method once over, with a comparison table
 	$(BIN)/bench run --grid quick --workspace $(WORKSPACE)
@@ -30,7 +30,7 @@ tables: $(VENV)/.installed  ## every table, figure and report of results/, and d
 	$(BIN)/bench report $(STANDARD) constant --title 'augbench: results' --out $(OUT)/report.html
 	$(BIN)/python docs/findings.py --results $(RESULTS) --rendered $(OUT) --out $(FINDINGS)
 
-test: lint types docs tests  ## everything that CI checks
+test: lint types docs package tests  ## everything that CI checks
 
 lint: $(VENV)/.developer
 	$(BIN)/ruff check .
@@ -42,14 +42,18 @@ types: $(VENV)/.developer
 tests: $(VENV)/.developer  ## four workers on two cores: many tests wait for servers and processes
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 4 --cov
 
+# Not with --quiet: a strict build then counts no warnings, and never fails.
 docs: $(VENV)/.developer  ## the site, in build/site; a dead link or a missing docstring fails
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 dist: $(VENV)/.developer  ## sdist and wheel, in dist/
 	rm -rf build/lib dist
 	$(BIN)/python -m build --quiet
 
-wheel: dist  ## the wheel, installed and used in an environment of its own
+package: dist  ## the wheel, installed and used outside the checkout, with the dependencies installed here
+	$(BIN)/python tests/package/check_wheel.py --reuse
+
+wheel: dist  ## the same with all dependencies installed anew into an empty environment, which takes minutes
 	$(BIN)/python tests/package/check_wheel.py
 
 soak: $(VENV)/.developer  ## the long forms of the reliability tests, see docs/reliability.md

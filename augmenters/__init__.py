@@ -53,29 +53,29 @@ AUGMENTERS.add("dropedge", "augmenters.dropedge:DropEdge", "drop undirected edge
 AUGMENTERS.add("softedge", "augmenters.softedge:SoftEdge", "give a share of the edges random weights each epoch")
 AUGMENTERS.add("m-mixup", "augmenters.m_mixup:MMixup", "mix graph embeddings and labels in each step")
 AUGMENTERS.add("g-mixup", "augmenters.g_mixup:GMixup", "sample graphs from mixed graphons of two classes")
-AUGMENTERS.add("submix", "augmenters.submix:SubMix", "put a part of one graph in the place of a part of another")
-AUGMENTERS.add("nodesam", "augmenters.nodesam:NodeSam", "split a node and merge an edge each epoch")
+AUGMENTERS.add("submix", "augmenters.submix:SubMix", "replace a part of one graph with a part of another")
+AUGMENTERS.add("nodesam", "augmenters.nodesam:NodeSam", "split a node and contract an edge in each epoch")
 AUGMENTERS.add("ifmixup", "augmenters.ifmixup:IfMixup", "mix the edges, features and labels of two graphs")
-AUGMENTERS.add("graphcrop", "augmenters.graphcrop:GraphCrop", "keep the part around a random node each epoch")
-AUGMENTERS.add("maskattr", "augmenters.maskattr:MaskAttr", "give some nodes the graph's mean features each epoch")
-AUGMENTERS.add("perturbedge", "augmenters.perturbedge:PerturbEdge", "exchange some edges for random ones each epoch")
-AUGMENTERS.add("subgraph", "augmenters.subgraph:Subgraph", "keep what a random walk visits each epoch")
-AUGMENTERS.add("droppath", "augmenters.droppath:DropPath", "drop the edges of random walks each epoch")
-AUGMENTERS.add("featurenoise", "augmenters.featurenoise:FeatureNoise", "add Gaussian noise to features each epoch")
-AUGMENTERS.add("flag", "augmenters.flag:FLAG", "perturb features against the model in each step")
-AUGMENTERS.add("graph-transplant", "augmenters.graph_transplant:GraphTransplant", "move salient parts in each step")
+AUGMENTERS.add("graphcrop", "augmenters.graphcrop:GraphCrop", "keep the part around a random node in each epoch")
+AUGMENTERS.add("maskattr", "augmenters.maskattr:MaskAttr", "give some nodes the graph's mean features in each epoch")
+AUGMENTERS.add("perturbedge", "augmenters.perturbedge:PerturbEdge", "replace some edges with random ones in each epoch")
+AUGMENTERS.add("subgraph", "augmenters.subgraph:Subgraph", "keep the nodes that a random walk visits in each epoch")
+AUGMENTERS.add("droppath", "augmenters.droppath:DropPath", "drop the edges of random walks in each epoch")
+AUGMENTERS.add("featurenoise", "augmenters.featurenoise:FeatureNoise", "add Gaussian noise to features in each epoch")
+AUGMENTERS.add("flag", "augmenters.flag:FLAG", "perturb features adversarially in each step")
+AUGMENTERS.add("graph-transplant", "augmenters.graph_transplant:GraphTransplant", "mix salient parts in each step")
 AUGMENTERS.add("s-mixup", "augmenters.s_mixup:SMixup", "mix two graphs after a soft alignment of their nodes")
-AUGMENTERS.add("fgw-mixup", "augmenters.fgw_mixup:FGWMixup", "the barycenter of two graphs", needs=_POT)
-AUGMENTERS.add("geomix", "augmenters.geomix:GeoMix", "two graphs mixed on a support of few nodes", needs=_POT)
+AUGMENTERS.add("fgw-mixup", "augmenters.fgw_mixup:FGWMixup", "barycenters of two graphs", needs=_POT)
+AUGMENTERS.add("geomix", "augmenters.geomix:GeoMix", "mix two graphs on a small support", needs=_POT)
 
 _GDM = "augmenters.gdm:GDM"
-AUGMENTERS.add("gdm-rand", _GDM, "GDM over random pairs", sampler="rand", wiring="threshold", without="none")
+AUGMENTERS.add("gdm-rand", _GDM, "GDM with random pairs", sampler="rand", wiring="threshold", without="none")
 AUGMENTERS.add("gdm-acc", _GDM, "GDM balanced by accuracy of a pre-trained model", sampler="acc", wiring="threshold")
 AUGMENTERS.add("gdm-unc", _GDM, "GDM balanced by uncertainty of a pre-trained model", sampler="unc", wiring="threshold")
 # The controls that train no auto-encoder fix its settings, so that they are not tuned without effect.
 for _name, _wiring, _summary in (
     ("gdm-complete", "complete", "control: GDM with complete graphs"),
-    ("gdm-identity", "identity", "control: GDM without any edge"),
+    ("gdm-identity", "identity", "control: GDM without edges"),
 ):
     _unread: dict[str, Any] = {"structure": "diag", "width": 64, "eps": 0.1, "padding": "embeddings"}
     AUGMENTERS.add(_name, _GDM, _summary, wiring=_wiring, encoder="gsae", output="linear", **_unread)

@@ -15,7 +15,7 @@ READOUTS.add("mean", "models.readouts:MeanReadout", "average of the node embeddi
 READOUTS.add("add", "models.readouts:AddReadout", "sum of the node embeddings")
 READOUTS.add("max", "models.readouts:MaxReadout", "largest value of each channel over the nodes")
 READOUTS.add("mean+max", "models.readouts:MeanMaxReadout", "average and largest value of each channel, side by side")
-READOUTS.add("set2set", "models.readouts:Set2SetReadout", "attention over the nodes, recurrent (Vinyals et al., 2016)")
+READOUTS.add("set2set", "models.readouts:Set2SetReadout", "recurrent attention over the nodes (Vinyals et al., 2016)")
 READOUTS.add(
     "diffpool", "models.cluster_readouts:DiffPool", "learned clusters, link and entropy losses (Ying et al., 2018)"
 )

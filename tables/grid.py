@@ -195,9 +195,7 @@ def _metric(index: Index, keys: Iterable[str | None], asked: str) -> str:
     index.check_metric(asked)
     found = sorted({index.results.metric_of(key) for key in keys if key is not None})
     if not asked and len(found) > 1:
-        raise UserError(
-            f"the cells of this table have different primary metrics ({', '.join(found)}); choose one with --metric"
-        )
+        raise UserError(f"the table mixes primary metrics ({', '.join(found)}); choose one with --metric")
     return asked or (found[0] if found else METRICS[0])
 
 

@@ -14,7 +14,7 @@ for _name, _target, _summary in (
     ("histogram", "histogram:Histogram", "logistic regression on counts of node labels, or of degrees"),
     ("statistics", "statistics:Statistics", "random forest on size, degrees, triangles and node labels"),
     ("wl", "wl:WeisfeilerLehman", "Weisfeiler-Lehman subtree kernel with a support vector machine"),
-    ("deepsets", "deepsets:DeepSets", "network on node features without any edge"),
+    ("deepsets", "deepsets:DeepSets", "network on node features without edges"),
     ("random-gin", "random_gin:RandomGIN", "logistic regression on an untrained graph isomorphism network"),
 ):
     LEARNERS.add(_name, f"{_HERE}.{_target}", _summary)

@@ -80,7 +80,7 @@ def test_what_cannot_be_made_again_is_refused(own: ModuleType) -> None:
         (own.Forgetful(), "does not keep its setting p"),
         (own.NoAugmenter(), "cannot be used as the augmenter; pass a name or a"),
         (own.nested(), "own_methods|top level"),
-        (3, "int is no augmenter"),
+        (3, "int cannot be used as the augmenter"),
     ):
         with pytest.raises(UserError, match=reason):
             small_plan([method])
