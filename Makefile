@@ -40,7 +40,7 @@ types: $(VENV)/.developer
 	$(BIN)/mypy
 
 tests: $(VENV)/.developer  ## four workers on two cores: many tests wait for servers and processes
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 4 --cov
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 4 --cov --durations=40
 
 # Not with --quiet: a strict build then counts no warnings, and never fails.
 docs: $(VENV)/.developer  ## the site, in build/site; a dead link or a missing docstring fails
