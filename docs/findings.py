@@ -20,6 +20,8 @@ from pathlib import Path
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from bench.cli.study_holes import holes
+from bench.plan.grids import named_grid
 from bench.results.frame import from_records
 from bench.results.ledger import LedgerState
 from bench.results.workspace import records_at
@@ -27,7 +29,7 @@ from tables.compare import WITHIN, Compared, compare
 from tables.formats import pipe_table
 from tables.grid import PAPERS_DRAWS, Entry, Grid, Request, fill
 from tables.own_specs import OWN_TABLES
-from tables.readings import Study, paragraphs, study, summary_sentence
+from tables.readings import Study, paragraphs, study, summary_sentences
 from tables.selection import Index, Pick
 from tables.specs import LABEL_RATES, LONG_NAMES, METHODS, TABLES, Column, Coordinate, TableSpec, coordinates, full
 from tables.statistics import ALPHA, Paired, Pooled, pooled, summary
@@ -215,7 +217,8 @@ def named(entries: Sequence[Entry]) -> str:
 
 def read_study(archive: Path) -> Study:
     """The study of readings in an archive."""
-    return study(LedgerState.of(records_at(archive, curves=False)))
+    state = LedgerState.of(records_at(archive, curves=False))
+    return study(state, holes(state, named_grid("readings")))
 
 
 def render(results: Path, rendered: Path) -> str:
@@ -227,8 +230,9 @@ def render(results: Path, rendered: Path) -> str:
         degrees=Quoted(results / "trials.parquet", "standard", "degree-onehot"),
         paper=Quoted(results / "paper.parquet", "paper", "degree-onehot"),
         precise=Quoted(results / "trials.parquet", "standard", "constant", draws=0),
-        study_sentence=summary_sentence(readings),
+        study_sentence=" ".join(summary_sentences(readings)),
         study_paragraphs=paragraphs(readings),
+        study_holes=" ".join(readings.holes),
         pooled_gains=pooled_gains,
         include=lambda name: (rendered / name).read_text(encoding="utf-8").rstrip("\n"),
         named=named,

@@ -126,5 +126,4 @@ def test_the_page_shows_the_very_files():
 @pytest.mark.parametrize("path", sorted(PLUGIN.rglob("*.py")), ids=lambda path: path.stem)
 def test_a_plug_in_is_short(path):
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    code = [line for line in lines if not line.startswith(("import ", "from ", '"'))]
-    assert len(code) <= 20
+    assert len(lines) < 20
