@@ -150,7 +150,7 @@ def _of_learners(source: _Source, datasets: Sequence[str]) -> Iterator[Drawn]:
         (LEARNERS_BY_K.name, partial(figures.label_rate_figure, data, width), _over_rates(source, data))
     ]
     for k in rates(frame):
-        draw = partial(figures.forest_figure, frame, k, width)
+        draw = partial(figures.forest_figure, frame, k, width, against="plain GCN", order=data.methods)
         several.append((f"learners-differences-k{k}", draw, _forest(source, frame[frame["k"] == k], k, "plain GCN")))
     yield from _drawn(several)
 

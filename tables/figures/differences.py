@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,14 @@ WORDS = {
 _STRIP = 0.22  # how dark the region of practically no difference is
 
 
-def forest_figure(frame: pd.DataFrame, k: int, width: float = TEXT, ink: str = INK) -> Any:
+def forest_figure(
+    frame: pd.DataFrame,
+    k: int,
+    width: float = TEXT,
+    ink: str = INK,
+    against: str = "plain training",
+    order: Sequence[str] = (),
+) -> Any:
     """Paired differences of each method with 95 % intervals, one panel per dataset and one over all datasets.
 
     The shaded strip is the region of practical equivalence. Filled markers are significant after Holm's correction
@@ -48,7 +56,8 @@ def forest_figure(frame: pd.DataFrame, k: int, width: float = TEXT, ink: str = I
     part = frame[(frame["k"] == k) & frame["paired"].notna()]
     if part.empty:
         raise NothingToDraw(f"no difference to plain training at k = {k}; run the method `none` beside the others")
-    methods = methods_in_order(part["method"])
+    there = set(part["method"])
+    methods = [name for name in order if name in there] or methods_in_order(part["method"])
     over = over_datasets_frame(frame, k)
     names = [*panels(part), *([ALL] if len(over) else [])]
     wide = 1 if width < 5 else min(3, len(names))
@@ -67,7 +76,7 @@ def forest_figure(frame: pd.DataFrame, k: int, width: float = TEXT, ink: str = I
         _limits(axes.flat[0], both)
         axes.flat[0].set_yticks(range(len(methods)), [plain_text(name) for name in methods])
         axes.flat[0].set_ylim(len(methods) - 0.4, -0.6)
-        figure.supxlabel(_axis_words(k), fontsize=8.5 if width >= 5 else 7.5, color=ink)
+        figure.supxlabel(_axis_words(k, against), fontsize=8.5 if width >= 5 else 7.5, color=ink)
         handles = [_key(name) for name in WORDS if name in set(both["verdict"])]
         handles.append(Patch(color=PAPER_GREY, alpha=_STRIP, linewidth=0, label="within one point"))
         shape = {"ncols": 2, "handlelength": 1.4, "columnspacing": 1.0} if width < 5 else {"ncols": len(handles)}
@@ -75,8 +84,8 @@ def forest_figure(frame: pd.DataFrame, k: int, width: float = TEXT, ink: str = I
     return figure
 
 
-def _axis_words(k: int) -> str:
-    return f"difference to plain training at k = {k} (percentage points)"
+def _axis_words(k: int, against: str = "plain training") -> str:
+    return f"difference to {against} at k = {k} (percentage points)"
 
 
 def _title(name: str, over: pd.DataFrame) -> str:
@@ -99,10 +108,11 @@ def _forest(ax: Any, held: pd.DataFrame, title: str, ink: str) -> None:
 
 
 def _limits(ax: Any, frame: pd.DataFrame) -> None:
-    """The same points on both sides, so that panels and figures are read alike."""
+    """The same points on both sides, so that panels and figures are read alike; intervals of a few pairs may leave."""
     from matplotlib.ticker import MaxNLocator
 
-    ends = frame[["difference_low", "difference_high", "difference_mean"]].abs().to_numpy()
+    tested = frame[frame["verdict"] != "untested"]
+    ends = (tested if len(tested) else frame)[["difference_low", "difference_high", "difference_mean"]].abs().to_numpy()
     most = max(2.0, float(np.nanmax(ends))) * 1.05
     ax.set_xlim(-most, most)
     ax.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 5, 10]))

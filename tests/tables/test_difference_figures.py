@@ -152,3 +152,17 @@ def test_every_figure_is_written_at_both_widths(frame: pd.DataFrame, index: Inde
             assert _inside(figure), f"something of {stem} is cut off at {width} inches"
             (path,) = style.save(figure, tmp_path / name, stem, ["svg"])
             assert path.stat().st_size > 5000
+
+
+def test_an_interval_of_too_few_pairs_does_not_stretch_the_axis(frame: pd.DataFrame) -> None:
+    wide = frame.copy()
+    place = wide.index[(wide["dataset"] == "NCI1") & (wide["verdict"] != "reference")][0]
+    wide.loc[place, ["verdict", "difference_low", "difference_high"]] = ["untested", -90.0, 90.0]
+    usual, stretched = (figures.forest_figure(one, 10).axes[0].get_xlim()[1] for one in (frame, wide))
+    assert stretched <= usual < 90
+
+
+def test_rows_and_axis_can_be_named_otherwise(frame: pd.DataFrame) -> None:
+    drawn = figures.forest_figure(frame, 10, against="plain GCN", order=("GDM Acc", "DropEdge", "GCN"))
+    assert [label.get_text() for label in drawn.axes[0].get_yticklabels()] == ["GDM Acc", "DropEdge"]
+    assert "difference to plain GCN" in drawn.get_supxlabel()
