@@ -7,6 +7,7 @@ WORKSPACE ?= runs
 RESULTS ?= results
 OUT ?= results
 FINDINGS ?= docs/findings.md
+PAGES ?= README.md docs/learners.md
 
 .PHONY: run tables test lint types tests docs dist package wheel soak mutants perf clean
 
@@ -28,7 +29,7 @@ tables: $(VENV)/.installed  ## every table, figure and report of results/, and d
 	$(BIN)/bench figures $(LETTER) --formats pdf,svg --out $(OUT)/paper >/dev/null
 	$(BIN)/bench readings --from $(RESULTS)/readings.parquet --formats pdf,svg --out $(OUT)/readings >/dev/null
 	$(BIN)/bench report $(STANDARD) constant --title 'augbench: results' --out $(OUT)/report.html
-	$(BIN)/python docs/findings.py --results $(RESULTS) --rendered $(OUT) --out $(FINDINGS)
+	$(BIN)/python docs/findings.py --results $(RESULTS) --rendered $(OUT) --out $(FINDINGS) --pages $(PAGES)
 
 test: lint types docs package tests  ## everything that CI checks
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -39,6 +40,7 @@ DOCS = Path(__file__).resolve().parent
 TRIALS = 30  # of a complete cell
 NAMES = {row.augmenter: row.name for spec in (*TABLES.values(), *OWN_TABLES.values()) for row in spec.rows}
 METHOD_ORDER = list(NAMES)
+TABLE = re.compile(r"^\|.*\n", re.MULTILINE)  # the lines of a table; no file has two
 PICTURES = {  # of the page, and the rendered figure that each is
     "differences.svg": "tables/differences-k10.svg",
     "learners-differences.svg": "tables/learners-differences-k10.svg",
@@ -240,11 +242,21 @@ def render(results: Path, rendered: Path) -> str:
     )
 
 
+def requoted(text: str, rendered: Path) -> str:
+    """The page with the table below each `<!-- tables/NAME.md -->` as that file has it."""
+
+    def renewed(found: re.Match[str]) -> str:
+        return found[1] + "".join(TABLE.findall((rendered / found[2]).read_text(encoding="utf-8")))
+
+    return re.sub(r"(<!-- (\S+\.md) -->\n)(?:\|.*\n)+", renewed, text)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, default=DOCS.parent / "results")
     parser.add_argument("--rendered", type=Path, help="folder of the rendered tables (default: that of --results)")
     parser.add_argument("--out", type=Path, default=DOCS / "findings.md")
+    parser.add_argument("--pages", type=Path, nargs="*", default=[], help="pages whose quoted tables are renewed")
     options = parser.parse_args()
     rendered = options.rendered or options.results
     options.out.write_text(render(options.results, rendered), encoding="utf-8")
@@ -252,6 +264,8 @@ def main() -> None:
     images.mkdir(exist_ok=True)
     for name, figure in PICTURES.items():
         shutil.copyfile(rendered / figure, images / name)
+    for page in options.pages:
+        page.write_text(requoted(page.read_text(encoding="utf-8"), rendered), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results"
 
@@ -28,16 +30,25 @@ def test_rendering_again_changes_nothing(tmp_path: Path) -> None:
     findings.parent.mkdir()
     (tmp_path / ".installed").touch()
     command = ["make", "--silent", "--old-file", f"{tmp_path}/.installed", "tables", f"VENV={tmp_path}"]
-    subprocess.run([*command, f"BIN={binaries}", f"OUT={tmp_path}", f"FINDINGS={findings}"], cwd=ROOT, check=True)
+    subprocess.run(
+        [*command, f"BIN={binaries}", f"OUT={tmp_path}", f"FINDINGS={findings}", "PAGES="], cwd=ROOT, check=True
+    )
     published, again = files(RESULTS, ROOT / "docs" / "findings.md"), files(tmp_path, findings)
     assert again.keys() == published.keys()
     unlike = [name for name in again if again[name] != published[name]]
     assert not unlike, f"results/ is not what its trials give ({', '.join(unlike)}); run `make tables` and commit"
 
 
-def test_the_readme_quotes_the_published_table() -> None:
-    table = (RESULTS / "tables" / "compare-10labelrate.md").read_text(encoding="utf-8")
-    assert table in (ROOT / "README.md").read_text(encoding="utf-8"), "copy results/tables/compare-10labelrate.md"
+@pytest.mark.parametrize("page", ["README.md", "docs/learners.md"])
+def test_pages_quote_the_published_tables(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    quoted = re.findall(r"<!-- (\S+\.md) -->\n((?:\|.*\n)+)", text)
+    assert quoted
+    for name, table in quoted:
+        lines = (RESULTS / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        assert table == "".join(line for line in lines if line.startswith("|")), (
+            f"{page} quotes {name}: run `make tables`"
+        )
 
 
 def test_every_cell_of_the_main_table_that_can_run_without_a_network_is_complete() -> None:
