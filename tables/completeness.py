@@ -9,6 +9,7 @@ from tables.own_specs import EVERY_NAME, needed
 from tables.specs import FIGURE, TABLES, Coordinate
 
 FULL = "full"
+COMPLETE = 30  # trials of a cell of a named grid; draws added for precision beyond them make no cell incomplete
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def shares(grids: Iterable[str], counts: Mapping[Coordinate, tuple[int, int]]) -
             continue
         cells = needed(name)
         held = {place: counts.get(place, (0, 0)) for place in cells}
-        complete = sum(0 < done >= planned for done, planned in held.values())
+        complete = sum(0 < done >= min(planned, COMPLETE) for done, planned in held.values())
         some = {place.dataset for place, (done, _) in held.items() if done}
         absent = tuple(dict.fromkeys(place.dataset for place in cells if place.dataset not in some))
         found.append(Share(name, complete, len(cells), absent))

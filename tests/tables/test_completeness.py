@@ -26,3 +26,8 @@ def test_the_papers_grids_together_are_counted_against_all_its_cells() -> None:
 def test_a_whole_grid_is_complete() -> None:
     (share,) = shares(["full"], {place: (30, 30) for place in full()})
     assert share.words == f"grid full: {len(full())} of {len(full())} cells complete" and len(full()) == 440
+
+
+def test_draws_added_for_precision_make_no_cell_incomplete() -> None:
+    counts = {place: (30, 30) for place in full()} | {full()[0]: (47, 60), full()[1]: (29, 60)}
+    assert shares(["full"], counts)[0].complete == 439
