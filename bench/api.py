@@ -74,11 +74,11 @@ class TuneOutcome:
         """One row per study: its trials, and value and settings of the best one, on the validation graphs."""
         import pandas as pd
 
-        from bench.tuning.summary import summarise
+        from bench.tuning.summary import summarize
 
         rows: list[dict[str, Any]] = []
         for study in self.studies:
-            cell, found = study.cell, summarise(study.study)
+            cell, found = study.cell, summarize(study.study)
             place = {"dataset": cell.dataset, "k": cell.k, "model": cell.model, "augmenter": cell.augmenter.label}
             row = {**place, "fold": study.fold, "trials": len(found.trials), "default": found.default}
             rows.append({**row, "best": found.best.value, **found.best.settings} if found.best else row)

@@ -60,7 +60,7 @@ def problem(method: str, backbone: str, k: int, epochs: int) -> Problem:
         augment_seed=2,
         pretrain_seed=3,
         shared_seed=lambda key: 4 + sum(key.encode()),
-        featurise=lambda graph: graph,
+        featurize=lambda graph: graph,
     )
 
 

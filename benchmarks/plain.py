@@ -34,15 +34,15 @@ def train_plainly(
 ) -> None:
     """Train from scratch for so many full-batch epochs; `relu`: also put a ReLU on the logits."""
     model = PlainGCN(graphs[0].num_node_features, classes, relu=relu)
-    optimiser = torch.optim.Adam(model.parameters(), lr=lr)
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
     batch = Batch.from_data_list(list(graphs))
     for _ in range(epochs):
         edges = batch.edge_index
         if method == "dropedge":
             edges, _ = dropout_edge(edges, p=0.25, force_undirected=True)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         logits = model(batch.x, edges, batch.batch)
         loss = nn.functional.cross_entropy(logits, batch.y, reduction="sum")
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         loss.item()

@@ -39,7 +39,7 @@ def draw_growth(rows: Sequence[Row], file: Path) -> None:
         lines.setdefault(f"{row.cell.dataset} {row.cell.augmenter.label}", []).append((row.cell.k, row.fast))
     for label, points in lines.items():
         axes.plot(*zip(*sorted(points), strict=True), marker="o", markersize=3, label=label)
-    axes.set(xlabel="k, labelled graphs per class", ylabel="seconds per trial", xlim=(0, None), ylim=(0, None))
+    axes.set(xlabel="k, labeled graphs per class", ylabel="seconds per trial", xlim=(0, None), ylim=(0, None))
     axes.legend(fontsize=7)
     figure.savefig(file)
 

@@ -57,14 +57,14 @@ def fit_autoencoder(
 
 def train_by_autograd(model: GSAE, by: Propagation, whole: Structure, rng: Generator, epochs: int) -> float:
     """Minimize the loss of any of the auto-encoders with Adam and autograd; returns the last loss."""
-    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, fused=True)
+    optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, fused=True)
     value = 0.0
     for _ in range(epochs):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         embedding, penalty = model(by, whole, rng)
         loss = reconstruction_loss(embedding, whole.edges, whole.sample_non_edges(rng)) + penalty
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         value = loss.item()
     return value
 

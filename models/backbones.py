@@ -144,15 +144,15 @@ class SAGELayer(nn.Module):
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__()
         self.sum = WeightedSum()
-        self.neighbours = nn.Linear(in_channels, out_channels)
+        self.neighbors = nn.Linear(in_channels, out_channels)
         self.own = nn.Linear(in_channels, out_channels, bias=False)
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         # Apply the first map to wide sparse features before the mean: both are linear, and the result is narrow.
-        rows = nn.functional.linear(x, self.neighbours.weight) if is_sparse(x) else x
+        rows = nn.functional.linear(x, self.neighbors.weight) if is_sparse(x) else x
         total = self.sum(torch.cat([rows, rows.new_ones(rows.shape[0], 1)], dim=1), edge_index, edge_weight)
         mean = total[:, :-1] / total[:, -1:].clamp(min=torch.finfo(rows.dtype).tiny)
-        near = mean + self.neighbours.bias if is_sparse(x) else self.neighbours(mean)
+        near = mean + self.neighbors.bias if is_sparse(x) else self.neighbors(mean)
         out: Tensor = near + self.own(x)
         return out
 

@@ -31,7 +31,7 @@ class Edges:
     graph: Tensor  # of each node
     sizes: Tensor  # number of nodes of each graph
 
-    def from_neighbours(self, rows: Tensor) -> Tensor:
+    def from_neighbors(self, rows: Tensor) -> Tensor:
         """The adjacency matrix times rows."""
         weighted = rows[self.ends[1]] * self.weights.view(-1, 1)
         return torch.zeros_like(rows).index_add(0, self.ends[0], weighted)
@@ -93,10 +93,10 @@ class DiffPool(ClusterReadout):
         self.after = DenseSAGEConv(in_channels, in_channels)
 
     def gather(self, x: Tensor, edges: Edges) -> tuple[Tensor, Tensor]:
-        near = edges.from_neighbours(x) / edges.degrees().clamp(min=1).view(-1, 1)
+        near = edges.from_neighbors(x) / edges.degrees().clamp(min=1).view(-1, 1)
         share = (self.assign.lin_rel(near) + self.assign.lin_root(x)).softmax(dim=1)
         embedding = (self.embed.lin_rel(near) + self.embed.lin_root(x)).relu()
-        clusters, between, overlap = edges.products(share, embedding, edges.from_neighbours(share), share)
+        clusters, between, overlap = edges.products(share, embedding, edges.from_neighbors(share), share)
         # The squared norm of A - S S^T. It can only become negative by rounding, if S S^T equals A.
         apart = edges.sum_over_edges(edges.weights**2) - 2 * traces(between) + (overlap**2).sum(dim=(1, 2))
         link = apart.clamp(min=SURELY).sqrt() / edges.sizes**2
@@ -114,7 +114,7 @@ class MinCut(ClusterReadout):
 
     def gather(self, x: Tensor, edges: Edges) -> tuple[Tensor, Tensor]:
         share = self.assign(x).softmax(dim=1)
-        clusters, between, overlap = edges.products(share, x, edges.from_neighbours(share), share)
+        clusters, between, overlap = edges.products(share, x, edges.from_neighbors(share), share)
         volume = edges.sum_over_nodes(edges.degrees() * (share**2).sum(dim=1))
         # Without edges there is nothing to cut; the cut share would be 0 / 0.
         cut = torch.where(volume > 0, -traces(between) / torch.where(volume > 0, volume, 1), 0)

@@ -14,7 +14,7 @@ from tables.style import INK, plain_text
 
 MOST_DRAWN = 100  # number of nodes; larger graphs are shown as adjacency matrices
 STRAIGHT = 50  # degrees up to this value are shown on a linear axis
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _AXES = {
     "density": "density of a graph",
     "degree": "degree of a node",
@@ -53,28 +53,28 @@ def inspection_figure(title: str, panels: Sequence[Panel]) -> Any:
         halves: Any = figure.subfigures(2, 1, height_ratios=[1.35 * max(len(drawn), 1), 2.3])
         above, below = halves
         figure.suptitle(plain_text(title), fontsize=9.5)
-        colours = colours_of(panels)
+        colors = colors_of(panels)
         grid = above.subplots(max(len(drawn), 1), wide, squeeze=False)
         for axes in grid.flat:
             axes.set_axis_off()
         for row, panel in zip(grid, drawn, strict=False):
             for ax, sketch in zip(row, panel.sketches, strict=False):
-                draw_graph(ax, sketch, colours[panel.label])
+                draw_graph(ax, sketch, colors[panel.label])
             row[0].set_axis_on()
-            row[0].set_ylabel(plain_text(panel.label), color=colours[panel.label], fontweight="bold")
+            row[0].set_ylabel(plain_text(panel.label), color=colors[panel.label], fontweight="bold")
             row[0].set(xticks=[], yticks=[])
             for spine in row[0].spines.values():
                 spine.set_visible(False)
         lower = below.subplots(1, len(_AXES))
         for ax, name in zip(lower, _AXES, strict=True):
-            draw_distributions(ax, panels, name, colours)
+            draw_distributions(ax, panels, name, colors)
         lower[0].set_ylabel("cumulative share", fontsize=7)
         handles, labels = below.axes[0].get_legend_handles_labels()
         below.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 5), frameon=False)
     return figure
 
 
-def colours_of(panels: Sequence[Panel]) -> dict[str, str]:
+def colors_of(panels: Sequence[Panel]) -> dict[str, str]:
     """Black for the first panel, gray for one without drawings, and a different color for each of the others."""
     found, taken = {}, 0
     for place, panel in enumerate(panels):
@@ -83,12 +83,12 @@ def colours_of(panels: Sequence[Panel]) -> dict[str, str]:
         elif not panel.sketches:
             found[panel.label] = "#8A8A8A"
         else:
-            found[panel.label] = _COLOURS[taken % len(_COLOURS)]
+            found[panel.label] = _COLORS[taken % len(_COLORS)]
             taken += 1
     return found
 
 
-def draw_graph(ax: Any, sketch: Sketch, colour: str) -> None:
+def draw_graph(ax: Any, sketch: Sketch, color: str) -> None:
     """Nodes and links, or the adjacency matrix sorted by degree if there are too many nodes."""
     from matplotlib.collections import LineCollection
 
@@ -105,9 +105,9 @@ def draw_graph(ax: Any, sketch: Sketch, colour: str) -> None:
     else:
         positions = spring_layout(n, pairs)
         fade = float(np.clip(60 / max(len(pairs), 1), 0.04, 0.7))
-        lines = LineCollection(positions[pairs], colors=colour, linewidths=0.8 * np.minimum(weights, 2.0), alpha=fade)
+        lines = LineCollection(positions[pairs], colors=color, linewidths=0.8 * np.minimum(weights, 2.0), alpha=fade)
         ax.add_collection(lines)
-        ax.scatter(*positions.T, s=max(1.5, 9 - n / 12), color=colour, linewidths=0, zorder=3)
+        ax.scatter(*positions.T, s=max(1.5, 9 - n / 12), color=color, linewidths=0, zorder=3)
         ax.set_aspect("equal", adjustable="datalim")
         ax.margins(0.08)
     share = len(pairs) / (n * (n - 1) / 2) if n > 1 else 0.0
@@ -143,12 +143,12 @@ def spring_layout(n: int, pairs: np.ndarray, steps: int = 120) -> np.ndarray:
     return at
 
 
-def draw_distributions(ax: Any, panels: Sequence[Panel], name: str, colours: dict[str, str]) -> None:
+def draw_distributions(ax: Any, panels: Sequence[Panel], name: str, colors: dict[str, str]) -> None:
     """Cumulative shares: on a linear axis, the area between two lines is their Wasserstein-1 distance."""
     for panel in panels:
         values, weights = panel.samples[name]
-        style = {"linestyle": "-" if panel.sketches else ":", "color": colours[panel.label]}
-        width = 1.6 if colours[panel.label] == INK else 1.1
+        style = {"linestyle": "-" if panel.sketches else ":", "color": colors[panel.label]}
+        width = 1.6 if colors[panel.label] == INK else 1.1
         ax.ecdf(values, weights, label=plain_text(panel.label), linewidth=width, **style)
     if name == "degree" and max(panel.samples[name][0].max() for panel in panels) > STRAIGHT:
         ax.set_xscale("symlog", linthresh=10)  # otherwise the degrees of near-complete graphs would hide all others

@@ -208,7 +208,7 @@ def _swatch(style: Style, salt: str) -> Markup:
     """A short piece of a method's line with its marker, for the legend."""
     from matplotlib.figure import Figure
 
-    ink = _INK if style.colour == "currentColor" else style.colour
+    ink = _INK if style.color == "currentColor" else style.color
     figure = Figure(figsize=(0.5, 0.16))
     ax = figure.add_axes((0, 0, 1, 1))
     ax.set_axis_off()

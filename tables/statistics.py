@@ -207,12 +207,12 @@ def over_datasets(parts: Sequence[Paired], region: float = REGION) -> tuple[floa
     spreads = np.linspace(0, 0.25, 2001)[:, None]
     weights = 1 / (variances + spreads**2)
     around = 1 / weights.sum(axis=1)
-    centre = (weights * means).sum(axis=1) * around
-    logs = 0.5 * (np.log(around) + np.log(weights).sum(axis=1) - (weights * (means - centre[:, None]) ** 2).sum(axis=1))
+    center = (weights * means).sum(axis=1) * around
+    logs = 0.5 * (np.log(around) + np.log(weights).sum(axis=1) - (weights * (means - center[:, None]) ** 2).sum(axis=1))
     density = np.exp(logs - logs.max())
     density /= density.sum()
-    worse = float(density @ stats.norm.cdf(-region, centre, np.sqrt(around)))
-    better = float(density @ stats.norm.sf(region, centre, np.sqrt(around)))
+    worse = float(density @ stats.norm.cdf(-region, center, np.sqrt(around)))
+    better = float(density @ stats.norm.sf(region, center, np.sqrt(around)))
     return worse, max(0.0, 1 - worse - better), better
 
 

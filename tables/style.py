@@ -22,7 +22,7 @@ FORMATS = ("pdf", "svg", "png")
 COLUMN, TEXT = 3.4, 7.0  # inches: one column of a two-column page, and the full text width
 WIDTHS = {"text": TEXT, "column": COLUMN}
 INK = "#000000"  # text and lines that belong to no method; a page replaces it by its own text color
-PAPER_GREY = "#999999"  # grid and zero lines
+PAPER_GRAY = "#999999"  # grid and zero lines
 # the outcome of a comparison, each with its own shape
 BETTER, WORSE, OPEN = "#0072B2", "#D55E00", "#7A7A7A"
 SHAPES = {BETTER: "^", WORSE: "v", OPEN: "o"}
@@ -31,7 +31,7 @@ OURS, THEIRS = "#0072B2", "#E69F00"
 DIVERGING = ("#B3480A", "#E8A27C", "#FBFBFB", "#8CBFE0", "#155E96")
 
 # Okabe and Ito's colors without yellow (too pale on paper) and with a lighter blue (for dark pages)
-_COLOURS = ("", "#56B4E9", "#009E73", "#E69F00", "#CC79A7", "#8A8A8A", "#1F7FC4", "#D55E00")
+_COLORS = ("", "#56B4E9", "#009E73", "#E69F00", "#CC79A7", "#8A8A8A", "#1F7FC4", "#D55E00")
 _MARKERS = ("o", "s", "^", "v", "D", "P", "X", "<")
 _DASHES: tuple[Any, ...] = ((1, 1), (4, 1.5), (2, 1), (3, 1, 1, 1), (5, 1, 1, 1, 1, 1), (1, 2), "", (6, 1))
 
@@ -40,7 +40,7 @@ _DASHES: tuple[Any, ...] = ((1, 1), (4, 1.5), (2, 1), (3, 1, 1, 1), (5, 1, 1, 1,
 class Style:
     """How one method is drawn."""
 
-    colour: str
+    color: str
     marker: str
     dashes: Any
 
@@ -54,7 +54,7 @@ def method_styles(methods: Iterable[str], ink: str = INK) -> dict[str, Style]:
         extra += method not in known
         turn = place + place // len(_MARKERS)  # a second round combines every marker with another color
         found[method] = Style(
-            _COLOURS[turn % len(_COLOURS)] or ink, _MARKERS[place % len(_MARKERS)], _DASHES[turn % len(_DASHES)]
+            _COLORS[turn % len(_COLORS)] or ink, _MARKERS[place % len(_MARKERS)], _DASHES[turn % len(_DASHES)]
         )
     return found
 
@@ -63,7 +63,7 @@ def series_styles(names: Sequence[str], ink: str = INK) -> dict[str, Style]:
     """The same palette for lines that are not methods: readings, folds, engines."""
     return {
         name: Style(
-            _COLOURS[(place + place // len(_MARKERS)) % len(_COLOURS)] or ink,
+            _COLORS[(place + place // len(_MARKERS)) % len(_COLORS)] or ink,
             _MARKERS[place % len(_MARKERS)],
             _DASHES[(place + place // len(_MARKERS)) % len(_DASHES)],
         )
@@ -94,16 +94,16 @@ def drawing(ink: str = INK, size: float = 8.5) -> Iterator[None]:
     """Use the fonts and lines of this style; `ink` is the color of text and axes."""
     import matplotlib as mpl
 
-    colours = {f"{part}.color": ink for part in ("text", "xtick", "ytick")}
+    colors = {f"{part}.color": ink for part in ("text", "xtick", "ytick")}
     lines = {"axes.linewidth": 0.7, "lines.linewidth": 1.2, "xtick.major.width": 0.6, "ytick.major.width": 0.6}
     rc = {"font.size": size, "axes.labelcolor": ink, "axes.edgecolor": ink, "axes.titlesize": size + 0.5, **lines}
-    with mpl.rc_context({**rc, **colours, "legend.frameon": False, "legend.fontsize": size - 1}):
+    with mpl.rc_context({**rc, **colors, "legend.frameon": False, "legend.fontsize": size - 1}):
         yield
 
 
 def tidy_axes(ax: Any, grid: str = "both") -> None:
     """A light grid, and no frame at the top and on the right."""
-    ax.grid(True, axis=grid, color=PAPER_GREY, alpha=0.3, linewidth=0.5)
+    ax.grid(True, axis=grid, color=PAPER_GRAY, alpha=0.3, linewidth=0.5)
     ax.set_axisbelow(True)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)

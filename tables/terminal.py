@@ -94,7 +94,7 @@ def _text(cell: Shown) -> Text:
 
 def show_comparison(found: Comparison, console: Console) -> None:
     """Our results next to the paper's, then a summary, then the paper's contradictions."""
-    colours = {WITHIN: "green", OUTSIDE: "red"}
+    colors = {WITHIN: "green", OUTSIDE: "red"}
     console.print(f"Ours and the paper's ({'; '.join(found.conditions)})", markup=False, highlight=False)
     for name in dict.fromkeys(line.theirs.table for line in found.lines):
         table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), title=Text(name), title_style="bold", header_style="")
@@ -103,7 +103,7 @@ def show_comparison(found: Comparison, console: Console) -> None:
         for line in found.lines:
             if line.theirs.table == name:
                 *cells, verdict = (Text(word) for word in line.words()[1:])
-                verdict.stylize(colours.get(line.verdict, ""))
+                verdict.stylize(colors.get(line.verdict, ""))
                 table.add_row(*cells, verdict)
         console.print(table)
     for words in found.sums():

@@ -80,7 +80,7 @@ class LearnerSubject:
             augment_seed=seed_from("check", case.name, "augment"),
             pretrain_seed=seed_from("check", case.name, "pretrain"),
             shared_seed=lambda key: seed_from("check", case.name, key),
-            featurise=lambda graph: graph.clone(),
+            featurize=lambda graph: graph.clone(),
             backbone=BACKBONES.resolve(self.backbone) if network else None,
             readout=READOUTS.resolve(self.readout) if network else None,
         )

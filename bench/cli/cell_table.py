@@ -15,8 +15,8 @@ SHORTEST = 10  # what is left of a name at least
 _PLACE = ("dataset", "k", "augmenter", "model")  # left out where it is the same in every cell
 _MODEL = ("learner", "backbone", "readout")  # one column where there is little room
 _SHORT = {"accuracy": "acc.", "collapsed": "coll."}
-_COLOURS = {"failed": "red", "stale": "yellow", "missing": "yellow"}
-_NUMBERS = ("k", "done", *_COLOURS, *_SHORT, *_SHORT.values())
+_COLORS = {"failed": "red", "stale": "yellow", "missing": "yellow"}
+_NUMBERS = ("k", "done", *_COLORS, *_SHORT, *_SHORT.values())
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class _Column:
     def lines(self) -> list[str]:
         """Heading and texts at one width, colored where there is something to see to."""
         align = str.rjust if self.name in _NUMBERS else str.ljust
-        colour = _COLOURS.get(self.name)
+        color = _COLORS.get(self.name)
         shown = ((text, escape(align(text, self.width))) for text in self.texts)
-        texts = [f"[{colour}]{padded}[/]" if colour and text != "0" else padded for text, padded in shown]
+        texts = [f"[{color}]{padded}[/]" if color and text != "0" else padded for text, padded in shown]
         return [f"[bold]{align(self.name, self.width)}[/]", *texts]
 
 
@@ -78,7 +78,7 @@ def _narrowed(columns: Sequence[_Column]) -> tuple[list[_Column], str]:
             continue
         if column.constant and column.name in _PLACE:
             shared.append(f"{column.name} {column.texts[0]}")
-        elif not (name in (*_COLOURS, "collapsed") and set(column.texts) <= {"0", "0%", ""}):
+        elif not (name in (*_COLORS, "collapsed") and set(column.texts) <= {"0", "0%", ""}):
             kept.append(replace(column, name=_SHORT.get(name, column.name)))
     return kept, f"in every cell: {escape(', '.join(shared))}" if shared else ""
 

@@ -9,7 +9,7 @@ from bench.cli.progress import duration, output
 from bench.cli.tuning_progress import TuningProgress
 from bench.cli.tuning_status import print_studies
 from bench.tuning.request import TuneRequest
-from bench.tuning.summary import summarise
+from bench.tuning.summary import summarize
 from bench.words import counted
 
 
@@ -35,7 +35,7 @@ def conclude(outcome: api.TuneOutcome, console: Console) -> int:
             f"(Optuna and MLflow: {1000 * each:.0f} ms per trial)",
             highlight=False,
         )
-    facts = [summarise(study.study) for study in outcome.studies]
+    facts = [summarize(study.study) for study in outcome.studies]
     elsewhere = sum(study.running for study in facts)
     if elsewhere:
         console.print(f"{counted(elsewhere, 'trial')} under way in other processes", highlight=False)

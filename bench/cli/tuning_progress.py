@@ -18,7 +18,7 @@ from bench.tuning.events import Searched, Searching, Tried
 from bench.tuning.request import TuneRequest
 from bench.tuning.storage import Storage
 from bench.tuning.study import MethodStudy, Turn
-from bench.tuning.summary import summarise
+from bench.tuning.summary import summarize
 from bench.words import counted
 
 
@@ -82,7 +82,7 @@ class StudyBar:
     def __init__(self, console: Console, studies: Sequence[MethodStudy]) -> None:
         self.console = console
         self.total = sum(study.search.trials for study in studies)
-        self.done = self._at_start = sum(min(len(summarise(s.study).trials), s.search.trials) for s in studies)
+        self.done = self._at_start = sum(min(len(summarize(s.study).trials), s.search.trials) for s in studies)
         self._start, self._last_line = time.monotonic(), 0.0
         self._progress = Progress(
             TextColumn("[bold]trials"),
@@ -114,7 +114,7 @@ class StudyBar:
         if quiet:
             return
         self._last_line = now
-        facts = summarise(study.study)
+        facts = summarize(study.study)
         best = "no complete trial yet" if facts.best is None else f"best {100 * (facts.best.value or 0.0):.1f} %"
         text = f"last: {study.name}: trial {turn.trial.number}, {best} of {len(facts.trials)}"
         self._progress.update(self._task, completed=self.done, description=text.replace("[", "\\["), left=self.left())

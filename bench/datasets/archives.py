@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from bench.datasets.paths import plain_name, tu_file
-from bench.datasets.tu_files import USED, normalised
+from bench.datasets.tu_files import USED, normalized
 from bench.registry import UserError
 
 LARGEST = 4 * 2**30  # bytes of text; the largest dataset of the collection has about a quarter of this
@@ -28,7 +28,7 @@ def unpack(archive: Path, target: Path) -> str:
             raw.mkdir(parents=True)
             for kind, member in members.items():
                 content = _content(archive, opened, member)
-                tu_file(raw, name, kind).write_bytes(normalised(content))
+                tu_file(raw, name, kind).write_bytes(normalized(content))
     except (zipfile.BadZipFile, NotImplementedError, OverflowError, UnicodeDecodeError, struct.error) as error:
         raise _not_whole(archive, error) from error
     return name
@@ -57,7 +57,7 @@ def copy_folder(folder: Path, target: Path) -> str:
     raw = target / name / "raw"
     raw.mkdir(parents=True)
     for kind, path in present.items():
-        tu_file(raw, name, kind).write_bytes(normalised(path.read_bytes()))
+        tu_file(raw, name, kind).write_bytes(normalized(path.read_bytes()))
     return name
 
 

@@ -28,7 +28,7 @@ def is_complete(raw: Path, name: str) -> bool:
     return all(tu_file(raw, name, kind).is_file() for kind in REQUIRED)
 
 
-def normalised(content: bytes) -> bytes:
+def normalized(content: bytes) -> bytes:
     """The same lines with the line endings that PyG expects: it drops a last line without a newline."""
     return content.replace(b"\r\n", b"\n").rstrip() + b"\n"
 

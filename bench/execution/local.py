@@ -27,7 +27,7 @@ from typing import Any
 
 from bench.execution.containment import TaskFailed, WarningFilter, one_line
 from bench.execution.memory import Claims, shown, workers_within
-from bench.execution.nursery import context, start_early
+from bench.execution.nursery import check_system, context, start_early
 from bench.execution.pool import Pool, PoolSetup, WorkerLost, overdue
 from bench.execution.worker_process import serve
 from bench.registry import UserError
@@ -100,6 +100,7 @@ class LocalPool(Pool):
     shares_memory = True
 
     def __init__(self, setup: PoolSetup) -> None:
+        check_system()
         self.timeout, budget = setup.timeout, setup.settings.memory
         self._size = setup.jobs if budget is None else workers_within(budget, setup.jobs)
         if budget is not None and self._size < setup.jobs:

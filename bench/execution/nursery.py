@@ -13,10 +13,21 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker
-from multiprocessing.context import ForkServerContext, SpawnContext
+from typing import TYPE_CHECKING
+
+from bench.registry import UserError
+
+if TYPE_CHECKING:  # Windows has only one of them
+    from multiprocessing.context import ForkServerContext, SpawnContext
 
 FORKS = sys.platform == "linux"  # some macOS libraries do not survive a fork
 PRELOADED = "bench.execution.preloaded"
+
+
+def check_system() -> None:
+    """Report that worker processes cannot be managed here, before any is started."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        raise UserError("worker processes need a POSIX system such as Linux; on Windows, run augbench in WSL")
 
 
 def start_early() -> bool:

@@ -25,8 +25,8 @@ from bench.learning.learner import create_learner, predictions
 from bench.learning.problem import Engine, Predictor, Problem
 from bench.plan.cells import Cell, Trial
 from bench.plan.identity import NO_ENGINE
-from bench.protocol.budgets import labelled_graphs
-from bench.protocol.features import Featuriser
+from bench.protocol.budgets import labeled_graphs
+from bench.protocol.features import Featurizer
 from bench.protocol.metrics import Scores, is_recorded_anyway, metric_value, scores
 from bench.protocol.seeds import TrialSeeds
 from bench.protocol.splits import Splits, check_splits, load_splits
@@ -46,7 +46,7 @@ class TrialRunner:
     device: str = "cpu"
     memory: int | None = None  # bytes that trials may use, together with those of other workers
     _splits: dict[tuple[str, str], Splits] = field(default_factory=dict)
-    _featurisers: dict[Hashable, Featuriser] = field(default_factory=dict)
+    _featurizers: dict[Hashable, Featurizer] = field(default_factory=dict)
     _held_out: HeldOutParts = field(default_factory=HeldOutParts)
     _shared: tuple[Any, SharedParts] = field(default_factory=lambda: ((), SharedParts()))
 
@@ -99,13 +99,13 @@ class TrialRunner:
         splits = self._splits_of(cell, data.labels)
         fold, seeds = splits.development(trial.fold), TrialSeeds(cell.dataset, cell.splits, trial.fold, trial.repeat)
         where = (cell.dataset, data.fingerprint, cell.features, cell.splits, trial.fold)
-        featurise = self._featuriser(where, cell.features, data, fold.train)
-        chosen = labelled_graphs(data.labels, fold.train, cell.k, seeds)
+        featurize = self._featurizer(where, cell.features, data, fold.train)
+        chosen = labeled_graphs(data.labels, fold.train, cell.k, seeds)
         validation = fold.validation if cell.training.select == "best-val" else ()
         backbone, readout = cell.part_label("backbone"), cell.part_label("readout")
         owner = (cell.dataset, cell.features, cell.splits, cell.k, cell.training, trial, cell.learner.label)
         problem = Problem(
-            graphs=[own_copy(featurise(data.graphs[i])) for i in chosen],
+            graphs=[own_copy(featurize(data.graphs[i])) for i in chosen],
             num_classes=data.num_classes,
             augmenter=AUGMENTERS.create(cell.augmenter),
             training=cell.training,
@@ -113,20 +113,20 @@ class TrialRunner:
             augment_seed=seeds.augmenter(backbone, readout, cell.augmenter.label),
             pretrain_seed=seeds.pretrain(backbone, readout),
             shared_seed=seeds.shared,
-            featurise=featurise,
+            featurize=featurize,
             backbone=cell.backbone,
             readout=cell.readout,
-            validation=[own_copy(featurise(data.graphs[i])) for i in validation],
+            validation=[own_copy(featurize(data.graphs[i])) for i in validation],
             device=self.device,
             shared=self._shared_parts(owner),
         )
-        return problem, self._held_out.fetch(where, lambda: held_out(data, featurise, splits.test(trial.fold)))
+        return problem, self._held_out.fetch(where, lambda: held_out(data, featurize, splits.test(trial.fold)))
 
-    def _featuriser(self, where: Hashable, kind: str, data: GraphSet, train: np.ndarray) -> Featuriser:
+    def _featurizer(self, where: Hashable, kind: str, data: GraphSet, train: np.ndarray) -> Featurizer:
         """Fitted on a fold's training graphs once per process."""
-        if where not in self._featurisers:
-            self._featurisers[where] = Featuriser.fit(kind, [data.graphs[i] for i in train])
-        return self._featurisers[where]
+        if where not in self._featurizers:
+            self._featurizers[where] = Featurizer.fit(kind, [data.graphs[i] for i in train])
+        return self._featurizers[where]
 
     def _check_data(self, cell: Cell, found: str) -> None:
         """A worker on another machine may have a different version of the dataset under the same name."""
@@ -151,9 +151,9 @@ class TrialRunner:
         return self._shared[1]
 
 
-def held_out(data: GraphSet, featurise: Featuriser, test: np.ndarray) -> HeldOut:
+def held_out(data: GraphSet, featurize: Featurizer, test: np.ndarray) -> HeldOut:
     """The test part of a fold; each graph is created on access."""
-    return HeldOut(lambda place: featurise(data.graphs[int(test[place])]), data.labels[test])
+    return HeldOut(lambda place: featurize(data.graphs[int(test[place])]), data.labels[test])
 
 
 def evaluate(predictor: Predictor, graphs: Sequence[Data], num_classes: int, metric: str | None = None) -> Scores:

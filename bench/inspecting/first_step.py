@@ -23,16 +23,16 @@ class WatchedView(ModelView):
     seen: list[Data] = field(default_factory=list)
 
     def learn(self, graphs: Sequence[Data], share: float = 1.0) -> list[Tensor]:
-        self.seen += [self.featurise(graph) for graph in graphs]
+        self.seen += [self.featurize(graph) for graph in graphs]
         return super().learn(graphs, share)
 
 
 @one_thread()
 def graphs_of_first_step(problem: Problem, augmenter: StepAugmenter, context: Context) -> list[Data]:
     """What the method makes of all labeled graphs beside the model that a run begins with."""
-    featurise = problem.featurise if augmenter.features == "recompute" else copy.copy
+    featurize = problem.featurize if augmenter.features == "recompute" else copy.copy
     drawn = augmenter.draw(problem.graphs, generator(problem.augment_seed), context)
-    view = WatchedView(first_model(problem).to(problem.device), problem.num_classes, problem.device, featurise)
+    view = WatchedView(first_model(problem).to(problem.device), problem.num_classes, problem.device, featurize)
     with own_stream(problem.augment_seed, problem.device):
         augmenter.step(view, problem.graphs, drawn)
     return view.seen

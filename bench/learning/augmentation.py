@@ -71,7 +71,7 @@ def first_model(problem: Problem, pretrain: Pretrain = pretrain) -> GraphClassif
 def generate(problem: Problem, augmenter: GraphAugmenter, rng: np.random.Generator, context: Context) -> list[Data]:
     """The new graphs, with recomputed features if the augmenter asks for it."""
     made = augmenter(problem.graphs, rng, context)
-    return [problem.featurise(graph) for graph in made] if augmenter.features == "recompute" else made
+    return [problem.featurize(graph) for graph in made] if augmenter.features == "recompute" else made
 
 
 def offline_set(problem: Problem, rng: np.random.Generator, context: Context) -> Augmented:

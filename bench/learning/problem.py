@@ -31,7 +31,7 @@ class Problem:
     augment_seed: int
     pretrain_seed: int
     shared_seed: Callable[[str], int]
-    featurise: Callable[[Data], Data]
+    featurize: Callable[[Data], Data]
     backbone: Choice | None = None
     readout: Choice | None = None
     validation: Sequence[Data] = ()

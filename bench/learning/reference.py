@@ -90,10 +90,10 @@ def in_step(
     problem: Problem, augmenter: StepAugmenter, graphs: Sequence[Data], rng: Generator, context: Context
 ) -> AugmentedStep:
     """The augmenter's step with the draw of this step."""
-    featurise = problem.featurise if augmenter.features == "recompute" else copy.copy
+    featurize = problem.featurize if augmenter.features == "recompute" else copy.copy
     drawn = augmenter.draw(graphs, rng, context)
     counts = 1 / len(problem.graphs) if problem.takes_mean else 1.0
-    return AugmentedStep(augmenter, graphs, drawn, problem.num_classes, problem.device, featurise, counts)
+    return AugmentedStep(augmenter, graphs, drawn, problem.num_classes, problem.device, featurize, counts)
 
 
 class LastEpoch:

@@ -47,7 +47,7 @@ class ModelView:
     model: GraphClassifier
     num_classes: int
     device: str
-    featurise: Callable[[Data], Data]
+    featurize: Callable[[Data], Data]
     counts: float = 1.0  # weight of each graph in what the step learns
     parts: list[float] = field(default_factory=list)  # the losses that the step has learned from
 
@@ -89,7 +89,7 @@ class ModelView:
         return _per_graph(batch.x.grad / share, graphs)
 
     def _batch(self, graphs: Sequence[Data]) -> tuple[Batch, Tensor]:
-        ready = [self.featurise(graph) for graph in graphs]
+        ready = [self.featurize(graph) for graph in graphs]
         batch = as_batch(ready, self.device)
         batch.x = batch.x.detach().clone()
         return batch, label_rows(ready, self.num_classes).to(self.device)
@@ -121,11 +121,11 @@ class AugmentedStep:
     drawn: Any
     num_classes: int
     device: str
-    featurise: Callable[[Data], Data]
+    featurize: Callable[[Data], Data]
     counts: float = 1.0
 
     def backward(self, model: GraphClassifier) -> float:
-        view = ModelView(model, self.num_classes, self.device, self.featurise, self.counts)
+        view = ModelView(model, self.num_classes, self.device, self.featurize, self.counts)
         self.augmenter.step(view, self.graphs, self.drawn)
         if not view.parts:
             raise ValueError(f"{type(self.augmenter).__name__} never called view.learn in a step; call it in `step`")

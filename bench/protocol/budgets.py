@@ -16,7 +16,7 @@ Indices = npt.NDArray[np.int64]
 HIDDEN = -1  # replaces the label of a graph where the label must not be known
 
 
-def labelled_graphs(labels: npt.ArrayLike, train: Sequence[int] | Indices, k: int, seeds: TrialSeeds) -> Indices:
+def labeled_graphs(labels: npt.ArrayLike, train: Sequence[int] | Indices, k: int, seeds: TrialSeeds) -> Indices:
     """The graphs of the fold's training part whose labels may be used, by class; the draw for k contains that for k-1.
 
     A class with fewer than k graphs contributes all of them, with one warning.

@@ -36,7 +36,7 @@ def resolve_features(
 
 
 @dataclass(frozen=True)
-class Featuriser:
+class Featurizer:
     """Computes node features for a copy of a graph. Fitted once per fold; also used for generated graphs.
 
     Native features cannot be computed for a new structure: a graph keeps the ones it has.
@@ -47,7 +47,7 @@ class Featuriser:
     scale: float = 1.0
 
     @classmethod
-    def fit(cls, kind: str, train: Sequence[Data]) -> Featuriser:
+    def fit(cls, kind: str, train: Sequence[Data]) -> Featurizer:
         """Collect the statistics that the features need from the fold's training graphs."""
         if kind not in FEATURES:
             raise unknown("features", kind, FEATURES)

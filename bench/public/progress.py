@@ -12,7 +12,7 @@ from typing import Any
 from bench.execution.events import Done, Event, Finished, Listener, Notice, Planned
 from bench.results.summary import accuracies_of, mean_and_spread, ordered_trials
 from bench.tuning.events import Searched, Searching, Tried
-from bench.tuning.summary import summarise
+from bench.tuning.summary import summarize
 
 
 @contextmanager
@@ -49,7 +49,7 @@ class Bar:
         if isinstance(event, Planned):
             self._open(event.plan.size, event.plan.size - len(event.jobs))
         elif isinstance(event, Searching):
-            done = sum(min(len(summarise(one.study).trials), one.search.trials) for one in event.studies)
+            done = sum(min(len(summarize(one.study).trials), one.search.trials) for one in event.studies)
             self._open(sum(one.search.trials for one in event.studies), done)
         elif isinstance(event, Finished):
             accuracies = accuracies_of(ordered_trials(event.state, event.cell.key))

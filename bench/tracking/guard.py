@@ -1,6 +1,7 @@
 """Runs MLflow's command line until it ends or standard input closes, then ends all of its processes.
 
-A separate program, started in its own process group by `bench.tracking.server`; standard library only.
+A separate program, started in its own process group by `bench.tracking.server`; standard library only. It needs a POSIX
+system, but can be imported on any.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from collections.abc import Sequence
 
 GRACE_SECONDS = 5.0
 _LOOK_SECONDS = 0.5
-_ENDINGS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def guard(words: Sequence[str]) -> int:
     """The exit code of a server that ended by itself; otherwise this process ends together with the server."""
-    for ending in _ENDINGS:  # handlers, because the server would inherit ignored signals
+    for ending in (
+        signal.SIGTERM,
+        signal.SIGINT,
+        signal.SIGHUP,
+    ):  # handlers, because the server would inherit ignored signals
         signal.signal(ending, lambda *_: None)
     server = subprocess.Popen([sys.executable, "-P", "-m", "mlflow", *words], stdin=subprocess.DEVNULL)
     while server.poll() is None and _is_wanted():

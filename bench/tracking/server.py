@@ -23,6 +23,15 @@ from bench.tracking.guard import GRACE_SECONDS
 LOG = "mlflow-ui.log"
 
 
+def check_system() -> None:
+    """Report right away that this system cannot end a server with everything that it has started."""
+    if not hasattr(os, "killpg"):
+        raise UserError(
+            "bench ui needs process groups, which this system does not have; run in the workspace: "
+            "mlflow ui --backend-store-uri sqlite:///mlflow.db"
+        )
+
+
 def check_port(host: str, port: int) -> None:
     """Report right away that the port cannot be used, instead of MLflow's error after some seconds."""
     try:

@@ -22,7 +22,7 @@ from bench.tracking.cells import Mirror
 from bench.tuning.events import Searched, Tried
 from bench.tuning.storage import Storage
 from bench.tuning.study import MethodStudy
-from bench.tuning.summary import MethodFacts, StudyFacts, TrialFacts, importances, methods_of, summarise, trial_facts
+from bench.tuning.summary import MethodFacts, StudyFacts, TrialFacts, importances, methods_of, summarize, trial_facts
 
 STUDY_TAG, TRIAL_TAG, FOLD_TAG, PARENT_TAG = "augbench.study", "augbench.trial", "augbench.fold", "mlflow.parentRunId"
 SHOWN_AS = {"complete": "FINISHED", "given up": "KILLED", "failed": "FAILED"}
@@ -64,7 +64,7 @@ class TuningMirror:
                 if trials is not None:
                     self._write_trials(parent, studies[0], trials, known_new=True)
                     return
-                [method] = methods_of(summarise(study.study) for study in studies)
+                [method] = methods_of(summarize(study.study) for study in studies)
                 for study, facts in zip(studies, method.studies, strict=True):
                     self._write_trials(parent, study, facts.trials)
                     if study.fold is not None:
@@ -102,7 +102,7 @@ class TuningMirror:
     def _new_run(self, name: str, tags: dict[str, str], study: MethodStudy) -> str:
         from mlflow.entities import Param
 
-        client, facts = self.mirror.client, summarise(study.study).facts
+        client, facts = self.mirror.client, summarize(study.study).facts
         tags["settings"] = TUNED_ON[facts["how"]]
         run: str = client.create_run(self.mirror.experiment(self.grid), run_name=name, tags=tags).info.run_id
         params = {key: value for key, value in facts.items() if not isinstance(value, dict)}

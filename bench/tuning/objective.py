@@ -28,8 +28,8 @@ from bench.learning.isolation import own_copy
 from bench.learning.learner import create_learner
 from bench.learning.problem import Engine, Problem
 from bench.plan.cells import Cell, Trial
-from bench.protocol.budgets import HIDDEN, labelled_graphs, validation_budget
-from bench.protocol.features import Featuriser
+from bench.protocol.budgets import HIDDEN, labeled_graphs, validation_budget
+from bench.protocol.features import Featurizer
 from bench.protocol.metrics import primary
 from bench.protocol.seeds import TrialSeeds
 from bench.protocol.splits import DevelopmentFold, load_splits
@@ -67,10 +67,10 @@ class FoldDevelopment:
 class FoldData:
     """One label draw of a fold as used for training and scoring: the same for all settings that are tried."""
 
-    labelled: list[Data]
+    labeled: list[Data]
     scored: list[Data]
     validation: list[Data]  # for training settings that choose an epoch by it
-    featurise: Featuriser
+    featurize: Featurizer
     seeds: TrialSeeds
 
 
@@ -110,16 +110,16 @@ class Objective:
     def _prepared(self, cell: Cell, trial: Trial) -> FoldData:
         graphs, labels, fold = self.data.graphs, self.data.labels, self.data.part
         seeds = TrialSeeds(cell.dataset, cell.splits, trial.fold, trial.repeat)
-        featurise = Featuriser.fit(cell.features, [graphs[i] for i in fold.train])
-        chosen = labelled_graphs(labels, fold.train, cell.k, seeds)
+        featurize = Featurizer.fit(cell.features, [graphs[i] for i in fold.train])
+        chosen = labeled_graphs(labels, fold.train, cell.k, seeds)
         within_budget = self.validation == "budget"
         scored = validation_budget(labels, fold.validation, cell.k, seeds) if within_budget else fold.validation
         validation = fold.validation if cell.training.select == "best-val" else ()
         return FoldData(
-            [featurise(graphs[i]) for i in chosen],
-            [featurise(graphs[i]) for i in scored],
-            [featurise(graphs[i]) for i in validation],
-            featurise,
+            [featurize(graphs[i]) for i in chosen],
+            [featurize(graphs[i]) for i in scored],
+            [featurize(graphs[i]) for i in validation],
+            featurize,
             seeds,
         )
 
@@ -127,7 +127,7 @@ class Objective:
         """The problem for the engine: seeds and graphs are those that `bench run` would use with these settings."""
         seeds, backbone, readout = fold.seeds, cell.part_label("backbone"), cell.part_label("readout")
         return Problem(
-            graphs=[own_copy(graph) for graph in fold.labelled],
+            graphs=[own_copy(graph) for graph in fold.labeled],
             num_classes=self.data.num_classes,
             backbone=cell.backbone,
             readout=cell.readout,
@@ -137,7 +137,7 @@ class Objective:
             augment_seed=seeds.augmenter(backbone, readout, cell.augmenter.label),
             pretrain_seed=seeds.pretrain(backbone, readout),
             shared_seed=seeds.shared,
-            featurise=fold.featurise,
+            featurize=fold.featurize,
             validation=[own_copy(graph) for graph in fold.validation],
             device=self.device,
         )

@@ -139,7 +139,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 def studies_in(storage: Storage) -> list[StudyFacts]:
     """All our studies, by name."""
     studies = [storage.study(name) for name in storage.names()]
-    return [summarise(study) for study in studies if FACTS in study.user_attrs]
+    return [summarize(study) for study in studies if FACTS in study.user_attrs]
 
 
 def methods_of(studies: Iterable[StudyFacts]) -> list[MethodFacts]:
@@ -151,7 +151,7 @@ def methods_of(studies: Iterable[StudyFacts]) -> list[MethodFacts]:
     return [MethodFacts(*key, tuple(sorted(held, key=lambda study: study.fold or 0))) for key, held in found.items()]
 
 
-def summarise(study: optuna.Study) -> StudyFacts:
+def summarize(study: optuna.Study) -> StudyFacts:
     """Summarize a study."""
     turns, known, facts = turns_of(study), study.user_attrs, facts_of(study)
     best, first = best_of(turns), turns.get(0)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tables.frames import NothingToDraw, methods_in_order, panels
-from tables.style import INK, PAPER_GREY, TEXT, dataset_name, drawing, method_styles, plain_text, tidy_axes
+from tables.style import INK, PAPER_GRAY, TEXT, dataset_name, drawing, method_styles, plain_text, tidy_axes
 
 _LEVEL = (0, (4, 2))
 
@@ -35,21 +35,21 @@ def cost_figure(frame: pd.DataFrame, k: int, width: float = TEXT, ink: str = INK
             held = part[part["dataset"] == names[place]]
             for row in held.itertuples():
                 style = styles[str(row.method)]
-                ax.plot([row.seconds] * 2, [row.low, row.high], color=style.colour, linewidth=0.9)
-                ax.plot([row.seconds], [row.value], marker=style.marker, color=style.colour, markersize=5)
+                ax.plot([row.seconds] * 2, [row.low, row.high], color=style.color, linewidth=0.9)
+                ax.plot([row.seconds], [row.value], marker=style.marker, color=style.color, markersize=5)
             plain = held[held["augmenter"] == "none"]
             if len(plain):
-                ax.axhline(float(plain["value"].iloc[0]), color=PAPER_GREY, linewidth=0.8, linestyle=_LEVEL)
+                ax.axhline(float(plain["value"].iloc[0]), color=PAPER_GRAY, linewidth=0.8, linestyle=_LEVEL)
             _seconds_axis(ax, held["seconds"])
             ax.set_title(dataset_name(names[place]))
             tidy_axes(ax)
         figure.supxlabel(f"seconds per trial at k = {k}, augmentation and training", fontsize=8.5, color=ink)
         figure.supylabel("accuracy (%), with 95 % intervals", fontsize=8.5, color=ink)
         keys = [
-            Line2D([], [], color=s.colour, marker=s.marker, linestyle="none", label=plain_text(m))
+            Line2D([], [], color=s.color, marker=s.marker, linestyle="none", label=plain_text(m))
             for m, s in styles.items()
         ]
-        keys.append(Line2D([], [], color=PAPER_GREY, linewidth=0.8, linestyle=_LEVEL, label="level of plain training"))
+        keys.append(Line2D([], [], color=PAPER_GRAY, linewidth=0.8, linestyle=_LEVEL, label="level of plain training"))
         figure.legend(handles=keys, loc="outside upper center", ncols=5 if width >= 5 else 3)
     return figure
 

@@ -14,7 +14,7 @@ from tables.style import (
     BETTER,
     INK,
     OPEN,
-    PAPER_GREY,
+    PAPER_GRAY,
     SHAPES,
     TEXT,
     WORSE,
@@ -26,7 +26,7 @@ from tables.style import (
 )
 from tables.wording import signed
 
-COLOURS = {"better": BETTER, "worse": WORSE, "open": OPEN, "untested": OPEN}
+COLORS = {"better": BETTER, "worse": WORSE, "open": OPEN, "untested": OPEN}
 WORDS = {
     "better": "significantly better",
     "worse": "significantly worse",
@@ -78,7 +78,7 @@ def forest_figure(
         axes.flat[0].set_ylim(len(methods) - 0.4, -0.6)
         figure.supxlabel(_axis_words(k, against), fontsize=8.5 if width >= 5 else 7.5, color=ink)
         handles = [_key(name) for name in WORDS if name in set(both["verdict"])]
-        handles.append(Patch(color=PAPER_GREY, alpha=_STRIP, linewidth=0, label="within one point"))
+        handles.append(Patch(color=PAPER_GRAY, alpha=_STRIP, linewidth=0, label="within one point"))
         shape = {"ncols": 2, "handlelength": 1.4, "columnspacing": 1.0} if width < 5 else {"ncols": len(handles)}
         figure.legend(handles=handles, loc="outside upper center", **shape)
     return figure
@@ -93,16 +93,16 @@ def _title(name: str, over: pd.DataFrame) -> str:
 
 
 def _forest(ax: Any, held: pd.DataFrame, title: str, ink: str) -> None:
-    ax.axvspan(-100 * REGION, 100 * REGION, color=PAPER_GREY, alpha=_STRIP, linewidth=0)
+    ax.axvspan(-100 * REGION, 100 * REGION, color=PAPER_GRAY, alpha=_STRIP, linewidth=0)
     ax.axvline(0, color=ink, linewidth=0.7)
     for place, row in enumerate(held.itertuples()):
         if not isinstance(row.verdict, str):
             continue
-        colour = COLOURS[row.verdict]
+        color = COLORS[row.verdict]
         sure = row.verdict in ("better", "worse")
-        ax.plot([row.difference_low, row.difference_high], [place, place], color=colour, linewidth=1.8 if sure else 1.1)
-        face = colour if sure else "white"
-        ax.plot([row.difference_mean], [place], marker=SHAPES[colour], color=colour, markerfacecolor=face, markersize=5)
+        ax.plot([row.difference_low, row.difference_high], [place, place], color=color, linewidth=1.8 if sure else 1.1)
+        face = color if sure else "white"
+        ax.plot([row.difference_mean], [place], marker=SHAPES[color], color=color, markerfacecolor=face, markersize=5)
     ax.set_title(title)
     tidy_axes(ax, "x")
 
@@ -121,9 +121,9 @@ def _limits(ax: Any, frame: pd.DataFrame) -> None:
 def _key(verdict: str) -> Any:
     from matplotlib.lines import Line2D
 
-    colour, sure = COLOURS[verdict], verdict in ("better", "worse")
-    line = Line2D([], [], color=colour, marker=SHAPES[colour], markersize=5, linewidth=1.2)
-    line.set_markerfacecolor(colour if sure else "white")
+    color, sure = COLORS[verdict], verdict in ("better", "worse")
+    line = Line2D([], [], color=color, marker=SHAPES[color], markersize=5, linewidth=1.2)
+    line.set_markerfacecolor(color if sure else "white")
     line.set_label(WORDS[verdict])
     return line
 

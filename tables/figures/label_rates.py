@@ -16,7 +16,7 @@ from tables.selection import Index
 from tables.specs import FIGURE
 from tables.style import (
     INK,
-    PAPER_GREY,
+    PAPER_GRAY,
     TEXT,
     Style,
     dataset_name,
@@ -82,10 +82,10 @@ def draw_panel(ax: Any, data: Curves, dataset: str, ink: str = INK) -> None:
             continue
         style = styles[method]
         if line["is_reference"].all():
-            ax.fill_between(line["k"], line["low"], line["high"], color=PAPER_GREY, alpha=_BAND, linewidth=0)
-        (drawn,) = ax.plot(line["k"], line["value"], color=style.colour, linewidth=1.3, zorder=3)
+            ax.fill_between(line["k"], line["low"], line["high"], color=PAPER_GRAY, alpha=_BAND, linewidth=0)
+        (drawn,) = ax.plot(line["k"], line["value"], color=style.color, linewidth=1.3, zorder=3)
         drawn.set_dashes(style.dashes or (None, None))
-        for whole, face in ((True, style.colour), (False, "white")):
+        for whole, face in ((True, style.color), (False, "white")):
             shown = line[(line["trials"] >= line["planned"]) == whole]
             if shown.empty:
                 continue
@@ -93,7 +93,7 @@ def draw_panel(ax: Any, data: Curves, dataset: str, ink: str = INK) -> None:
                 shown["k"],
                 shown["value"],
                 style.marker,
-                color=style.colour,
+                color=style.color,
                 markerfacecolor=face,
                 markersize=5,
                 markeredgewidth=0.8,
@@ -142,7 +142,7 @@ def label_rate_figure(data: Curves, width: float = TEXT) -> Any:
         share_spans(list(axes.flat)[: len(names)])
         handles = method_keys(data.styles())
         if data.points["is_reference"].any():
-            handles.append(Patch(color=PAPER_GREY, alpha=_BAND, linewidth=0, label="95 % interval of plain training"))
+            handles.append(Patch(color=PAPER_GRAY, alpha=_BAND, linewidth=0, label="95 % interval of plain training"))
         figure.legend(handles=handles, loc="outside upper center", ncols=4 if wide > 1 else 2, handlelength=3.5)
         if (data.points["trials"] < data.points["planned"]).any():
             figure.supxlabel("hollow marker: fewer trials than planned", fontsize=7)
@@ -163,7 +163,7 @@ def method_keys(styles: dict[str, Style]) -> list[Any]:
 
     handles = []
     for name, style in styles.items():
-        line = Line2D([], [], color=style.colour, marker=style.marker, markersize=5, linewidth=1.3)
+        line = Line2D([], [], color=style.color, marker=style.marker, markersize=5, linewidth=1.3)
         line.set_label(plain_text(name))
         line.set_dashes(style.dashes or (None, None))
         handles.append(line)
@@ -187,11 +187,11 @@ def difference_curves_figure(data: Curves, width: float = TEXT, ink: str = INK) 
                 ax = axes[row][column]
                 line = part[(part["method"] == method) & (part["dataset"] == dataset)].sort_values("k")
                 ax.axhline(0, color=ink, linewidth=0.6)
-                colour = styles[method].colour
+                color = styles[method].color
                 ax.fill_between(
-                    line["k"], line["difference_low"], line["difference_high"], color=colour, alpha=0.22, lw=0
+                    line["k"], line["difference_low"], line["difference_high"], color=color, alpha=0.22, lw=0
                 )
-                ax.plot(line["k"], line["difference_mean"], styles[method].marker, ls="-", color=colour, ms=3, lw=1.1)
+                ax.plot(line["k"], line["difference_mean"], styles[method].marker, ls="-", color=color, ms=3, lw=1.1)
                 _rate_axis(ax, part.loc[part["dataset"] == dataset, "k"], 3 if width < 5 else 6)
                 tidy_axes(ax, "y")
                 ax.set_title(dataset_name(dataset, short=width < 5) if row == 0 else "")

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tables.compare import Comparison
 from tables.frames import NothingToDraw
-from tables.style import INK, OURS, PAPER_GREY, TEXT, THEIRS, dataset_name, drawing, plain_text, tidy_axes
+from tables.style import INK, OURS, PAPER_GRAY, TEXT, THEIRS, dataset_name, drawing, plain_text, tidy_axes
 
 
 def paper_frame(comparison: Comparison) -> pd.DataFrame:
@@ -70,12 +70,12 @@ def dumbbell_figure(frame: pd.DataFrame, table: str, width: float = TEXT, ink: s
 
 
 def _dumbbell(ax: Any, place: int, line: Any) -> None:
-    ax.plot([line.paper, line.ours], [place, place], color=PAPER_GREY, linewidth=2.4, solid_capstyle="butt", zorder=1)
-    for value, half, colour, shift in (
+    ax.plot([line.paper, line.ours], [place, place], color=PAPER_GRAY, linewidth=2.4, solid_capstyle="butt", zorder=1)
+    for value, half, color, shift in (
         (line.ours, line.ours_half, OURS, -0.16),
         (line.paper, line.paper_half, THEIRS, 0.16),
     ):
         if not math.isnan(half):
-            ax.plot([value - half, value + half], [place + shift] * 2, color=colour, linewidth=0.9, zorder=2)
+            ax.plot([value - half, value + half], [place + shift] * 2, color=color, linewidth=0.9, zorder=2)
     ax.plot([line.paper], [place], marker="D", color=THEIRS, markerfacecolor="white", markersize=4.5, zorder=3)
     ax.plot([line.ours], [place], marker="o", color=OURS, markersize=5, zorder=3)

@@ -31,11 +31,11 @@ def ranks_figure(found: Ranking, k: int, width: float = TEXT, ink: str = INK) ->
         ax = figure.subplots()
         for place, name in enumerate(names):
             top = name in found.top and len(found.blocks) >= FEWEST
-            colour = BETTER if top else OPEN
+            color = BETTER if top else OPEN
             low, high = found.intervals.loc[name, "low"], found.intervals.loc[name, "high"]
-            ax.plot([low, high], [place, place], color=colour, linewidth=1.4)
-            face = colour if top else "white"
-            ax.plot([found.mean_ranks[name]], [place], "o", color=colour, markerfacecolor=face, markersize=5)
+            ax.plot([low, high], [place, place], color=color, linewidth=1.4)
+            face = color if top else "white"
+            ax.plot([found.mean_ranks[name]], [place], "o", color=color, markerfacecolor=face, markersize=5)
         ax.set_yticks(range(len(names)), [plain_text(str(name)) for name in names])
         ax.set_ylim(len(names) - 0.4, -0.6)
         ax.set_xlim(0.7, len(names) + 0.3)

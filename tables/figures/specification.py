@@ -11,7 +11,7 @@ from tables.style import (
     BETTER,
     INK,
     OPEN,
-    PAPER_GREY,
+    PAPER_GRAY,
     SHAPES,
     TEXT,
     WORSE,
@@ -35,27 +35,27 @@ def specification_curve(frame: pd.DataFrame, choices: list[str], width: float = 
     with drawing(ink, size=7.5):
         figure = Figure(figsize=(width, 2.6 + 0.14 * len(levels)), layout="constrained")
         top, below = figure.subplots(2, 1, sharex=True, height_ratios=[2.0, 0.14 * len(levels) + 0.2])
-        colours = [
+        colors = [
             BETTER if low > 0 else WORSE if high < 0 else OPEN
             for low, high in zip(ordered["low"], ordered["high"], strict=True)
         ]
-        for place, (row, colour) in enumerate(zip(ordered.to_dict(orient="records"), colours, strict=True)):
-            top.plot([place, place], [100 * row["low"], 100 * row["high"]], color=colour, linewidth=0.7, alpha=0.6)
-            top.plot([place], [100 * row["gain"]], SHAPES[colour], color=colour, markersize=size)
+        for place, (row, color) in enumerate(zip(ordered.to_dict(orient="records"), colors, strict=True)):
+            top.plot([place, place], [100 * row["low"], 100 * row["high"]], color=color, linewidth=0.7, alpha=0.6)
+            top.plot([place], [100 * row["gain"]], SHAPES[color], color=color, markersize=size)
         top.axhline(0, color=ink, linewidth=0.7)
         top.set_ylabel("gain of GDM (points)")
         tidy_axes(top, "y")
         keys = [
-            Line2D([], [], color=colour, marker=SHAPES[colour], markersize=4, linewidth=0.9, label=words)
-            for colour, words in WORDS.items()
-            if colour in colours
+            Line2D([], [], color=color, marker=SHAPES[color], markersize=4, linewidth=0.9, label=words)
+            for color, words in WORDS.items()
+            if color in colors
         ]
         figure.legend(handles=keys, loc="outside upper center", ncols=len(keys) if width >= 5 else 2)
         for line, (name, level) in enumerate(levels):
             places = ordered.index[ordered[name].astype(str) == level]
             below.plot(places, [line] * len(places), "|", color=ink, markersize=4, markeredgewidth=0.6)
             if choices.index(name) % 2 == 0:
-                below.axhspan(line - 0.5, line + 0.5, color=PAPER_GREY, alpha=0.15, linewidth=0)
+                below.axhspan(line - 0.5, line + 0.5, color=PAPER_GRAY, alpha=0.15, linewidth=0)
         below.set_yticks(range(len(levels)), [plain_text(_level_words(name, level)) for name, level in levels])
         below.set_ylim(len(levels) - 0.4, -0.6)
         below.set_xticks([])

@@ -24,7 +24,7 @@ CLASSES = 3
 
 
 @st.composite
-def labelled_graphs(draw: st.DrawFn) -> list[Data]:
+def labeled_graphs(draw: st.DrawFn) -> list[Data]:
     weighted = draw(st.booleans())
     graphs = []
     for _ in range(draw(st.integers(1, 6))):
@@ -69,7 +69,7 @@ def same(one: Sequence[Data], other: Sequence[Data]) -> bool:
 
 @pytest.mark.parametrize("name", MAKERS)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(graphs=labelled_graphs(), seed=st.integers(0, 999))
+@given(graphs=labeled_graphs(), seed=st.integers(0, 999))
 def test_makes_proper_graphs_from_the_seed_and_leaves_the_input_alone(name: str, graphs: list[Data], seed: int) -> None:
     before = [copy.deepcopy(graph) for graph in graphs]
     torch_state = torch.get_rng_state()

@@ -92,7 +92,7 @@ def test_controls() -> None:
     assert no_edges()[0].shape == (2, 0) and no_edges()[0].dtype == torch.long
 
 
-def test_any_embedding_of_width_d_has_at_least_n_over_d_plus_1_neighbours_on_average() -> None:
+def test_any_embedding_of_width_d_has_at_least_n_over_d_plus_1_neighbors_on_average() -> None:
     # why the paper's threshold makes dense graphs: at most d + 1 vectors have pairwise negative products (Turan)
     for seed in range(10):
         embedding = 5 * torch.randn(40, 3, generator=torch.Generator().manual_seed(seed))

@@ -103,7 +103,7 @@ def make_problem(
         augment_seed=seed + 2,
         pretrain_seed=seed + 3,
         shared_seed=lambda key: seed + 4 + sum(key.encode()),
-        featurise=lambda graph: graph,
+        featurize=lambda graph: graph,
         **changes,
     )
 

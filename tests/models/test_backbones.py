@@ -1,4 +1,4 @@
-"""Backbones: edge weights honoured or refused, and layers against their formulas."""
+"""Backbones: edge weights honored or refused, and layers against their formulas."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_one_layer_of_each_is_its_formula() -> None:
     sage = backbone("sage", "width=6,layers=1")
     mean = dense @ X / dense.sum(1, keepdim=True).clamp(min=1e-12)
     conv = sage.convs[0]
-    torch.testing.assert_close(sage(X, EDGES, weights), (conv.neighbours(mean) + conv.own(X)).relu())
+    torch.testing.assert_close(sage(X, EDGES, weights), (conv.neighbors(mean) + conv.own(X)).relu())
 
 
 @pytest.mark.parametrize("name", BACKBONES.names())

@@ -44,7 +44,7 @@ def test_weights_are_those_of_the_edge_and_self_loops_do_not_count() -> None:
     assert structure.degrees.tolist() == [0.5, 2.5, 2.0]
 
 
-def test_adjacency_is_the_normalisation_of_a_gcn() -> None:
+def test_adjacency_is_the_normalization_of_a_gcn() -> None:
     data = graph(5, [(0, 1), (1, 2), (0, 2), (3, 1)], [1.0, 0.3, 2.0, 1.5])
     index, weight = gcn_norm(data.edge_index, data.edge_weight, num_nodes=5)
     expected = to_dense_adj(index, edge_attr=weight, max_num_nodes=5)[0].numpy()

@@ -52,7 +52,7 @@ def fit(engine: str, graphs: list[Data], augmenter: str = "none", backbone: str 
         augment_seed=2,
         pretrain_seed=3,
         shared_seed=lambda key: 4,
-        featurise=lambda graph: graph,
+        featurize=lambda graph: graph,
     )
     return ENGINES[engine]().fit([problem])[0]
 
@@ -83,9 +83,9 @@ def test_divergence_names_the_epoch_at_which_it_happens(
             if isinstance(value, torch.Tensor) and value.is_floating_point():
                 getattr(parameters, name).fill_(math.nan)
 
-    def spoil_torch(optimiser: torch.optim.Optimizer) -> None:
+    def spoil_torch(optimizer: torch.optim.Optimizer) -> None:
         with torch.no_grad():
-            for value in optimiser.param_groups[0]["params"]:
+            for value in optimizer.param_groups[0]["params"]:
                 value.fill_(math.nan)
 
     graphs = [graph(label=n % 2) for n in range(4)]
@@ -219,8 +219,8 @@ def test_a_fold_without_a_class_is_trained_and_scored(
 
 
 def test_features_made_from_structure_stay_finite_without_edges() -> None:
-    from bench.protocol.features import FEATURES, Featuriser
+    from bench.protocol.features import FEATURES, Featurizer
 
     for kind in set(FEATURES) - {"native"}:
-        made = Featuriser.fit(kind, [graph(2), graph(1)])(graph(2))
+        made = Featurizer.fit(kind, [graph(2), graph(1)])(graph(2))
         assert made.x.shape[0] == 2 and bool(np.isfinite(made.x.numpy()).all())

@@ -105,7 +105,7 @@ def test_the_dumbbell_joins_ours_and_the_papers(index: Index) -> None:
     frame = figures.paper_frame(found)
     assert len(frame) == len(found.lines) == 24
     drawn = figures.dumbbell_figure(frame, "10labelrate")
-    ends = {tuple(line.get_xdata()) for ax in drawn.axes for line in ax.lines if line.get_color() == style.PAPER_GREY}
+    ends = {tuple(line.get_xdata()) for ax in drawn.axes for line in ax.lines if line.get_color() == style.PAPER_GRAY}
     assert {(row.paper, row.ours) for row in frame.itertuples()} <= ends
 
 

@@ -65,9 +65,9 @@ def test_no_two_methods_look_alike(index: Index) -> None:
     styles = figures.curves(index, Request()).styles()
     assert len({style.marker for style in styles.values()}) == len(styles)
     assert len({str(style.dashes) for style in styles.values()}) == len(styles)
-    assert len({style.colour for style in styles.values()}) == len(styles)
+    assert len({style.color for style in styles.values()}) == len(styles)
     many = figures.Curves(figures.curves(index, Request()).points, tuple(f"m{i}" for i in range(12)), "accuracy")
-    assert len({(s.colour, s.marker, str(s.dashes)) for s in many.styles().values()}) == 12
+    assert len({(s.color, s.marker, str(s.dashes)) for s in many.styles().values()}) == 12
 
 
 def test_other_datasets_show_every_method_and_odd_names_draw(index: Index, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_ranks_over_datasets_and_their_diagram(index: Index, tmp_path: Path) -> 
     assert figures.ranking_rates(figures.curves(index, Request(), datasets=["NCI1"])) == []
 
 
-def test_inline_drawings_take_the_pages_colour_and_share_no_id(index: Index) -> None:
+def test_inline_drawings_take_the_pages_color_and_share_no_id(index: Index) -> None:
     found = figures.rank_methods(figures.curves(index, Request()), 2)
     assert found is not None
     drawings = [

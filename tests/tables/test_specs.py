@@ -45,7 +45,7 @@ def test_unknown_name_is_told_what_is_near() -> None:
         specs.coordinates("Matsch")
 
 
-def test_spans_join_neighbours() -> None:
+def test_spans_join_neighbors() -> None:
     assert specs.TABLES["Match"].spans() == [("D&D", 4), ("IMDB-Multi", 4)]
     assert specs.TABLES["10labelrate"].spans() == [("", 6)]
 

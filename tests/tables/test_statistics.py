@@ -146,10 +146,10 @@ def test_probabilities_over_datasets_agree_with_drawing_from_the_hierarchy() -> 
     parts = [difference(0.02, 0.01), difference(0.0, 0.02), difference(0.03, 0.015), difference(-0.01, 0.01)]
     wide = stats.t.ppf(0.975, 9) / stats.norm.ppf(0.975)
     rng, count = np.random.default_rng(0), 400_000
-    spread, centre = rng.uniform(0, 0.25, count), rng.uniform(-0.3, 0.3, count)
-    logs = sum(stats.norm.logpdf(part.mean, centre, np.sqrt((wide * part.error) ** 2 + spread**2)) for part in parts)
+    spread, center = rng.uniform(0, 0.25, count), rng.uniform(-0.3, 0.3, count)
+    logs = sum(stats.norm.logpdf(part.mean, center, np.sqrt((wide * part.error) ** 2 + spread**2)) for part in parts)
     weights = np.exp(logs - logs.max())
-    drawn = [float(weights[where].sum() / weights.sum()) for where in (centre < -0.01, centre > 0.01)]
+    drawn = [float(weights[where].sum() / weights.sum()) for where in (center < -0.01, center > 0.01)]
     worse, equal, better = over_datasets(parts)
     assert [worse, better] == pytest.approx(drawn, abs=0.03)
     assert worse + equal + better == pytest.approx(1)

@@ -116,7 +116,7 @@ def test_compare_prints_and_writes(paper: Path) -> None:
         (("tables", "--metric", "auc"), "unknown metric 'auc'"),
         (("tables", "--style", "apa"), "unknown style 'apa'"),
         (("tables", "--where", "torch"), "--where torch cannot be read"),
-        (("tables", "--where", "colour=red"), "unknown property of cells 'colour'"),
+        (("tables", "--where", "color=red"), "unknown property of cells 'color'"),
         (("tables", "--preset", "quick"), "no cell has the requested properties"),
         (("tables", "--settings", "tuned"), "there are no tuned cells yet"),
         (("tables", "--from", "nowhere.parquet"), "there is no workspace, ledger or archive nowhere.parquet"),

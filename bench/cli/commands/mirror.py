@@ -25,9 +25,10 @@ def ui(
     from bench.registry import UserError
     from bench.results.ledger import read_state
     from bench.results.workspace import Workspace
-    from bench.tracking.server import LOG, check_port, last_words, running_ui
+    from bench.tracking.server import LOG, check_port, check_system, last_words, running_ui
     from bench.tracking.view import page
 
+    check_system()
     home = Workspace(workspace).existing()
     plans = read_state(home.ledger, curves=False).plans
     where = page(home, plans[-1].grid if plans else None)

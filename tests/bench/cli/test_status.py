@@ -104,7 +104,7 @@ def test_why_names_the_version_that_changed(ledger: Path, tmp_path: Path, tools:
     assert "commit abcdef012345 with changes, torch 2.0" in text
     assert "would make another cell" in text
     assert "versions.torch  then 1.13, now " in text
-    assert text.count("versions.torch") == 2  # and once more as what sets it apart from its neighbour
+    assert text.count("versions.torch") == 2  # and once more as what sets it apart from its neighbor
 
 
 def test_why_says_when_nothing_changed_and_names_the_nearest_cell(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing.context
 import os
+import runpy
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -10,6 +13,7 @@ from types import ModuleType
 import psutil
 import pytest
 
+from bench.execution import nursery
 from bench.execution.containment import TaskFailed
 from bench.execution.local import LocalPool
 from bench.execution.pool import PoolSetup, WorkerLost
@@ -95,6 +99,15 @@ def test_workers_that_cannot_even_start_stop_the_run(monkeypatch: pytest.MonkeyP
             pool.submit(os.getpid).result(60)
     finally:
         pool.close()
+
+
+def test_a_system_without_signal_masks_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(signal, "pthread_sigmask")  # as on Windows
+    monkeypatch.delattr(multiprocessing.context, "ForkServerContext")
+    runpy.run_path(nursery.__file__)  # importing it does not fail
+    with pytest.raises(UserError, match="worker processes need a POSIX system") as error:
+        LocalPool(PoolSetup(WorkerSettings(None, "reference"), 1))
+    assert len(str(error.value).splitlines()) == 1
 
 
 def test_methods_of_one_trial_that_share_a_class_go_together(tmp_path: Path, tools: ModuleType) -> None:

@@ -42,7 +42,7 @@ def problem_of(augmenter: str = "none", epochs: int = 30, **changes: object) -> 
         augment_seed=2,
         pretrain_seed=3,
         shared_seed=lambda key: seed_from(key),
-        featurise=lambda graph: graph,
+        featurize=lambda graph: graph,
     )
     return replace(problem, **changes)  # type: ignore[arg-type]
 
@@ -146,8 +146,8 @@ def test_features_are_made_anew_only_where_the_augmenter_asks() -> None:
         new.x = torch.full_like(graph.x, 7.0)
         return new
 
-    carried = weights_of(problem_of("gdm-rand", epochs=2, featurise=marked))
-    anew = weights_of(problem_of("gdm-rand:features=recompute", epochs=2, featurise=marked))
+    carried = weights_of(problem_of("gdm-rand", epochs=2, featurize=marked))
+    anew = weights_of(problem_of("gdm-rand:features=recompute", epochs=2, featurize=marked))
     assert all(torch.equal(a, b) for a, b in zip(carried, weights_of(problem_of("gdm-rand", epochs=2)), strict=True))
     assert not all(torch.equal(a, b) for a, b in zip(carried, anew, strict=True))
 

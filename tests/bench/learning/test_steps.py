@@ -171,7 +171,7 @@ def test_features_are_made_anew_for_new_graphs_where_the_augmenter_asks(problem:
         features = "recompute"
 
     task = problem(Anew(), epochs=1)
-    fit_problem(type(task)(**{**vars(task), "featurise": counted}))
+    fit_problem(type(task)(**{**vars(task), "featurize": counted}))
     assert len(made) == 2 * len(task.graphs), "those it looked at, and those it made"
 
 

@@ -117,11 +117,11 @@ def test_a_plug_in_that_is_gone_is_stale_too(tmp_path: Path) -> None:
 def test_a_second_plan_resolves_from_disk_and_gives_the_same_cells(tmp_path: Path) -> None:
     specs = ["gdm-acc:eps=0.2,encoder=vgsae", "dropedge", "softedge"]
     first = Resolver(tmp_path / "plugins.json")
-    learnt = [first.resolve(AUGMENTERS, spec) for spec in specs]
+    learned = [first.resolve(AUGMENTERS, spec) for spec in specs]
     first.save()
-    assert [Resolver(tmp_path / "plugins.json").resolve(AUGMENTERS, spec) for spec in specs] == learnt
-    assert [resolved.choice for resolved in learnt] == [AUGMENTERS.resolve(spec) for spec in specs]
-    assert [resolved.choice.settings for resolved in learnt][1] == {"features": "carry", "p": 0.25}
+    assert [Resolver(tmp_path / "plugins.json").resolve(AUGMENTERS, spec) for spec in specs] == learned
+    assert [resolved.choice for resolved in learned] == [AUGMENTERS.resolve(spec) for spec in specs]
+    assert [resolved.choice.settings for resolved in learned][1] == {"features": "carry", "p": 0.25}
 
 
 def test_a_changed_source_file_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

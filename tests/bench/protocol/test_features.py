@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from bench.protocol.features import FEATURES, Featuriser, resolve_features
+from bench.protocol.features import FEATURES, Featurizer, resolve_features
 from bench.registry import UserError
 
 
@@ -36,42 +36,42 @@ def test_features_that_cannot_be_are_refused_with_a_remedy() -> None:
 def test_the_input_is_not_changed_and_the_width_is_as_told(kind: str) -> None:
     graph = star(3, width=4)
     before = graph.clone()
-    featuriser = Featuriser.fit(kind, [graph])
-    result = featuriser(graph)
+    featurizer = Featurizer.fit(kind, [graph])
+    result = featurizer(graph)
     assert torch.equal(graph.x, before.x) and torch.equal(graph.edge_index, before.edge_index)
-    assert result.x.shape == (4, featuriser.width) and result.x.dtype == torch.float32
+    assert result.x.shape == (4, featurizer.width) and result.x.dtype == torch.float32
     assert torch.equal(result.y, graph.y)
 
 
 def test_one_hot_degrees_are_capped_at_the_training_graphs_largest() -> None:
-    featuriser = Featuriser.fit("degree-onehot", [star(2), star(4)])
-    assert featuriser.width == 5
-    assert featuriser(star(4)).x.argmax(dim=1).tolist() == [4, 1, 1, 1, 1]
-    assert featuriser(star(9)).x[0].tolist() == [0, 0, 0, 0, 1]  # above the cap: the last column
+    featurizer = Featurizer.fit("degree-onehot", [star(2), star(4)])
+    assert featurizer.width == 5
+    assert featurizer(star(4)).x.argmax(dim=1).tolist() == [4, 1, 1, 1, 1]
+    assert featurizer(star(9)).x[0].tolist() == [0, 0, 0, 0, 1]  # above the cap: the last column
 
 
 def test_scalar_degrees_are_scaled_by_the_training_graphs_mean() -> None:
-    featuriser = Featuriser.fit("degree", [star(3)])  # degrees 3, 1, 1, 1: mean 1.5
-    assert featuriser(star(6)).x[:, 0].tolist() == pytest.approx([4.0] + [1 / 1.5] * 6)
+    featurizer = Featurizer.fit("degree", [star(3)])  # degrees 3, 1, 1, 1: mean 1.5
+    assert featurizer(star(6)).x[:, 0].tolist() == pytest.approx([4.0] + [1 / 1.5] * 6)
 
 
 def test_isolated_nodes_have_degree_zero_and_an_edgeless_fold_does_not_divide_by_zero() -> None:
     lonely = Data(edge_index=torch.empty(2, 0, dtype=torch.long), y=torch.tensor([0]), num_nodes=3)
-    assert Featuriser.fit("degree", [lonely])(lonely).x.tolist() == [[0.0]] * 3
-    assert Featuriser.fit("degree-onehot", [star(2)])(lonely).x.tolist() == [[1.0, 0.0, 0.0]] * 3
+    assert Featurizer.fit("degree", [lonely])(lonely).x.tolist() == [[0.0]] * 3
+    assert Featurizer.fit("degree-onehot", [star(2)])(lonely).x.tolist() == [[1.0, 0.0, 0.0]] * 3
 
 
 def test_constant_features_forget_the_datasets_own() -> None:
-    assert Featuriser.fit("constant", [star(3, width=4)])(star(5, width=6)).x.tolist() == [[1.0]] * 6
+    assert Featurizer.fit("constant", [star(3, width=4)])(star(5, width=6)).x.tolist() == [[1.0]] * 6
 
 
 def test_features_are_made_anew_for_a_generated_structure() -> None:
-    featuriser = Featuriser.fit("degree-onehot", [star(5)])
-    generated = featuriser(star(5))
+    featurizer = Featurizer.fit("degree-onehot", [star(5)])
+    generated = featurizer(star(5))
     generated.edge_index = star(3).edge_index
-    assert featuriser(generated).x.argmax(dim=1).tolist() == [3, 1, 1, 1, 0, 0]
+    assert featurizer(generated).x.argmax(dim=1).tolist() == [3, 1, 1, 1, 0, 0]
 
 
 def test_native_features_of_a_graph_without_any_are_an_error() -> None:
     with pytest.raises(UserError, match="a graph has no node features"):
-        Featuriser.fit("native", [star(3)])
+        Featurizer.fit("native", [star(3)])

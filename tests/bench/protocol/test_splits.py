@@ -194,7 +194,7 @@ def test_a_class_of_two_beside_the_test_part_gives_one_to_validation_at_most() -
     assert sum(33 in alone.development(fold).train for fold in range(10)) == 9, "everywhere but in its test part"
 
 
-def test_no_published_family_is_misspelt() -> None:
+def test_no_published_family_is_misspelled() -> None:
     families = {family for names in PUBLISHED.values() for family in names}
     assert families == {"CHEMICAL", "COLLABORATIVE_1", "COLLABORATIVE_DEGREE"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 
 from bench.registry import UserError
 from bench.results.workspace import Workspace
+from bench.tracking import guard
 from bench.tracking.guard import GRACE_SECONDS
 from bench.tracking.server import check_port, last_words
 
@@ -99,6 +101,18 @@ def test_a_taken_port_is_said_before_anything_starts(home: Path, bench: Bench) -
     assert (code, out) == (2, "")
     assert f"cannot listen on 127.0.0.1 port {port}: Address already in use" in err and "--port" in err
     assert len(err.splitlines()) == 1 and not (home / "started").exists() and not (home / "mlflow-ui.log").exists()
+
+
+def test_a_system_without_process_groups_is_said_in_one_line(
+    home: Path, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "killpg")  # as on Windows
+    monkeypatch.delattr(signal, "SIGHUP")
+    runpy.run_path(guard.__file__)  # importing it does not fail
+    code, out, err = bench("ui", "-w", str(home), "--port", free_port())
+    assert (code, out) == (2, "") and len(err.splitlines()) == 1
+    assert "bench ui needs process groups" in err and "mlflow ui --backend-store-uri sqlite:///mlflow.db" in err
+    assert not (home / "started").exists() and not (home / "mlflow-ui.log").exists()
 
 
 def test_a_host_that_is_not_ours_is_said_too() -> None:

@@ -16,7 +16,7 @@ from bench.execution.pool import PoolSetup
 from bench.execution.serial import SerialPool
 from bench.execution.worker import WorkerSettings
 from bench.plan.cells import Cell
-from bench.protocol.budgets import labelled_graphs, validation_budget
+from bench.protocol.budgets import labeled_graphs, validation_budget
 from bench.protocol.seeds import TrialSeeds
 from bench.protocol.splits import load_splits, resolve_splits
 from bench.tuning import objective as module
@@ -94,7 +94,7 @@ def test_how_much_of_a_test_part_a_pooled_search_looks_at(data_root: Path, datas
     splits, used = load_splits(dataset, family, labels, data_root), []
     for fold in range(splits.num_folds):
         part, seeds = splits.development(fold), TrialSeeds(dataset, family, fold, 0)
-        draws = (labelled_graphs(labels, part.train, 10, seeds), validation_budget(labels, part.validation, 10, seeds))
+        draws = (labeled_graphs(labels, part.train, 10, seeds), validation_budget(labels, part.validation, 10, seeds))
         used.append({index for draw in draws for index in draw.tolist()})
     seen = []
     for fold in range(splits.num_folds):

@@ -27,7 +27,7 @@ from bench.registry import UserError
 from bench.tuning import objective as module
 from bench.tuning.objective import FoldDevelopment, Objective, score
 from bench.tuning.storage import Storage
-from bench.tuning.summary import summarise
+from bench.tuning.summary import summarize
 from bench.tuning.tuner import Tuner
 from models.fit import Diverged, TrainedNetwork
 
@@ -127,7 +127,7 @@ def test_an_objective_has_neither_graphs_nor_labels_of_test_graphs(cell: Cell, t
     # Features are put on a copy of a graph, its edges are the very same.
     edges = {id(one.edge_index) for one in reachable(objective) if isinstance(one, Data)}
     assert edges and not edges & {id(every[i].edge_index) for i in test}
-    for graph, original in zip(objective.problem(cell, held).graphs, held.labelled, strict=True):
+    for graph, original in zip(objective.problem(cell, held).graphs, held.labeled, strict=True):
         assert torch.equal(graph.edge_index, original.edge_index)
         assert graph.edge_index.data_ptr() != original.edge_index.data_ptr()
     assert not objective.data.graphs.keys() & set(test)
@@ -152,7 +152,7 @@ def test_a_whole_search_never_asks_for_a_test_part(
     pool = SerialPool(PoolSetup(settings, 1))
     study = tuning.study(Storage(tuning.url(tmp_path)), cell, 3, {"gcn.dropout": "0"})
     Tuner([study], "budget", pool, tuning.Clock(), settings=settings).run()
-    facts = summarise(study.study)
+    facts = summarize(study.study)
     assert facts.count("failed") == 0 and facts.best is not None
     with pytest.raises(AssertionError, match="a test part was asked for"):
         TrialRunner(tmp_path, engines()[ENGINE]()).problem(cell, Trial(0, 0))

@@ -18,7 +18,7 @@ from bench.tuning import study as studies
 from bench.tuning.space import space_for
 from bench.tuning.storage import Storage
 from bench.tuning.study import SILENT_SECONDS, MethodStudy, best_of, own_identity, seems_alive
-from bench.tuning.summary import summarise
+from bench.tuning.summary import summarize
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_the_defaults_are_the_first_trial_so_the_best_is_never_worse(
     study, pool = tuning.study(storage, cell, 6), tuning.PretendingPool()
     tuning.search([study], pool)
     assert [Cell.from_json(work["cell"]) for work in pool.works[: tuning.FOLDS]] == [cell] * tuning.FOLDS
-    facts = summarise(study.study)
+    facts = summarize(study.study)
     expected = sum(tuning.pretended(work) for work in pool.works[: tuning.FOLDS]) / tuning.FOLDS
     assert facts.default == pytest.approx(expected)
     assert facts.best is not None and facts.best.value is not None and facts.best.value >= facts.default
@@ -105,7 +105,7 @@ def test_a_trial_of_a_fold_is_the_mean_over_its_label_draws(storage: Storage, ce
     study = MethodStudy(storage, cell, space_for(cell, {}), extent, "budget", studies.Search(1))
     tuning.search([study], pool)
     assert [(work["fold"], work["repeat"]) for work in pool.works] == [(1, 0), (1, 1)]
-    facts = summarise(study.study)
+    facts = summarize(study.study)
     assert facts.fold == 1 and facts.default == 0.125 and study.name.endswith(", fold 1")
 
 
@@ -144,7 +144,7 @@ def test_a_larger_budget_goes_on_and_a_spent_one_does_nothing(storage: Storage, 
     assert pool.works == []
     more = tuning.study(storage, cell, 5)
     tuning.search([more], pool)
-    assert len(tuning.sequence(more)) == 5 and summarise(more.study).wanted == 5
+    assert len(tuning.sequence(more)) == 5 and summarize(more.study).wanted == 5
 
 
 def test_turns_of_a_dead_process_are_free_again_and_those_of_a_living_one_are_not(
@@ -196,7 +196,7 @@ def test_proposals_made_before_are_not_run_again(storage: Storage, tuning: Modul
     tuning.search([study], pool)
     assert len(tuning.sequence(study)) == 6, "they count, all the same"
     assert len(pool.works) == 2 * tuning.FOLDS
-    facts = summarise(study.study)
+    facts = summarize(study.study)
     assert facts.best is not None and facts.best.settings == {"training.lr": 0.004}
     assert {trial.value for trial in facts.trials} == {facts.default, facts.best.value}
     assert sum("same settings as trial" in trial.reason for trial in facts.trials) == 4
@@ -215,7 +215,7 @@ def test_settings_that_fail_or_diverge_spend_their_turn_and_say_why(
 
     study = tuning.study(storage, cell, 12, sampler="random", pruner="none")
     tuning.search([study], tuning.PretendingPool(answer=answer))
-    facts = summarise(study.study)
+    facts = summarize(study.study)
     assert len(facts.trials) == 12
     reasons = {trial.reason: trial.state for trial in facts.trials if trial.reason}
     assert reasons == {"the loss is nan in epoch 3": "given up", "RuntimeError: boom": "failed"}
@@ -248,7 +248,7 @@ def test_after_the_time_is_up_nothing_new_begins(storage: Storage, cell: Cell, t
         return float(tuning.pretended(work))
 
     tuning.search([study], tuning.PretendingPool(answer=slow), deadline=time.monotonic() + 0.3)
-    facts = summarise(study.study)
+    facts = summarize(study.study)
     assert 1 <= len(facts.trials) < 50 and facts.running == 0
 
 
@@ -269,7 +269,7 @@ def test_bad_trials_are_given_up_after_the_first_folds_but_never_the_defaults(
     study = MethodStudy(storage, cell, space_for(cell, {}), extent, "budget", search)
     pool = tuning.PretendingPool(answer=answer)
     tuning.search([study], pool)
-    facts = summarise(study.study)
+    facts = summarize(study.study)
     defaults = next(trial for trial in facts.trials if trial.turn == 0)
     assert defaults.state == "complete" and len(defaults.accuracies) == folds, "though they were bad"
     given_up = [trial for trial in facts.trials if trial.state == "given up"]

@@ -12,7 +12,7 @@ import pytest
 
 from bench.plan.cells import Cell
 from bench.tuning.storage import Storage
-from bench.tuning.summary import importances, methods_of, spark, studies_in, summarise
+from bench.tuning.summary import importances, methods_of, spark, studies_in, summarize
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def cell(tuning: ModuleType) -> Cell:
 def test_what_a_study_says_in_sum(storage: Storage, cell: Cell, tuning: ModuleType) -> None:
     study = tuning.study(storage, cell, 40, sampler="random", pruner="none")
     tuning.search([study])
-    facts = summarise(study.study)
+    facts = summarize(study.study)
     curve = facts.curve()
     assert curve == sorted(curve) and len(curve) == 40 and curve[-1] == facts.best.value
     assert facts.count("complete") == 40 and facts.count("given up") == 0

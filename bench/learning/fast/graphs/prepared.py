@@ -58,4 +58,4 @@ def one_by_one(problem: Problem, augmenter: OneByOneAugmenter, rng: Generator, c
     """The graphs of `generate`, each generated on demand; all random draws are made before the first."""
     drawn = augmenter.draw(problem.graphs, rng, context)
     for graph in augmenter.generate_each(problem.graphs, drawn):
-        yield problem.featurise(graph) if augmenter.features == "recompute" else graph
+        yield problem.featurize(graph) if augmenter.features == "recompute" else graph

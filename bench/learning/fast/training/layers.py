@@ -20,7 +20,7 @@ from bench.learning.fast.training.units import Units
 NAMES: dict[Kind, tuple[list[str], str, str | None]] = {
     "gcn": (["lin.weight"], "bias", None),
     "gin": (["mlp.0.weight"], "mlp.0.bias", "mlp.2"),
-    "sage": (["neighbours.weight", "own.weight"], "neighbours.bias", None),
+    "sage": (["neighbors.weight", "own.weight"], "neighbors.bias", None),
 }
 
 

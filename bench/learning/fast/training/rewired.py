@@ -54,7 +54,7 @@ class RewiredNetworks:
         x = self.x if drawn.rows is None else torch.from_numpy(drawn.rows)
         if not self.recompute:
             return x
-        made: Tensor = self.problem.featurise(
+        made: Tensor = self.problem.featurize(
             Data(x=x, edge_index=torch.from_numpy(drawn.edges), num_nodes=self.joined.nodes)
         ).x
         return made
@@ -72,7 +72,7 @@ class RewiredNetworks:
     def graph_by_graph(self, drawn: Rebuilt) -> Network:
         """For graphs that are better stored by their missing pairs, or that this engine cannot train."""
         graphs = drawn.graphs(self.problem.graphs)
-        made = [self.problem.featurise(graph) for graph in graphs] if self.recompute else graphs
+        made = [self.problem.featurize(graph) for graph in graphs] if self.recompute else graphs
         parts, data = parts_of(made, whole=False), self.data
         return fixed_network(
             self.model, self.parameters, parts, data.targets, data.weights, self.dropout, many_steps=False

@@ -19,7 +19,7 @@ from bench.datasets import load_dataset
 from bench.execution.trial import TrialRunner, engines
 from bench.plan.cells import Trial
 from bench.plan.planner import Planner
-from bench.protocol.budgets import labelled_graphs
+from bench.protocol.budgets import labeled_graphs
 from bench.protocol.seeds import TrialSeeds
 from bench.protocol.splits import load_splits
 from bench.protocol.training import preset
@@ -101,7 +101,7 @@ def test_trials_come_out_as_by_hand(learner: str, rule: Rule, dataset: str, apar
     mine = []
     for trial in TRIALS:
         seeds = TrialSeeds(cell.dataset, cell.splits, trial.fold, trial.repeat)
-        chosen = labelled_graphs(data.labels, splits.development(trial.fold).train, K, seeds)
+        chosen = labeled_graphs(data.labels, splits.development(trial.fold).train, K, seeds)
         asked = splits.test(trial.fold)
         said = rule([graphs[i] for i in chosen], [int(data.labels[i]) for i in chosen], [graphs[i] for i in asked])
         mine.append(float(np.mean(np.array(said) == data.labels[asked])))
