@@ -71,6 +71,9 @@ def series_styles(names: Sequence[str], ink: str = INK) -> dict[str, Style]:
     }
 
 
+LONGEST = 41  # letters of a name in a figure
+
+
 def dataset_name(dataset: str, short: bool = False) -> str:
     """A dataset's name as printed in tables and figures."""
     return plain_text((SHORT_NAMES if short else LONG_NAMES).get(dataset, dataset))
@@ -110,8 +113,13 @@ def tidy_axes(ax: Any, grid: str = "both") -> None:
 
 
 def plain_text(text: str) -> str:
-    """Escape a name for matplotlib: a dollar sign starts no formula, a leading underscore hides no label."""
+    """Escape a name for matplotlib: a dollar sign starts no formula, a leading underscore hides no label.
+
+    A longer name than LONGEST is cut in its middle, or it would leave no room for what is drawn.
+    """
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())  # no glyph for the others
+    half = (LONGEST - 1) // 2
+    text = f"{text[:half]}…{text[-half:]}" if len(text) > LONGEST else text
     text = text.replace("\\", "\\\\") if "$" in text else text
     text = text.replace("$", r"\$")
     return f"\u200b{text}" if text.startswith("_") else text

@@ -257,7 +257,7 @@ def serve() -> Iterator[Callable[[type[BaseHTTPRequestHandler]], str]]:
     ("handler", "reason"),
     [
         (Elsewhere, "http://192.0.2.1/MUTAG.zip is not an https address"),
-        (Around, "more than 5 redirections"),
+        (Around, "redirects more than 5 times"),
         (Endless, "larger than 1000000 bytes"),
     ],
 )

@@ -166,3 +166,8 @@ def test_rows_and_axis_can_be_named_otherwise(frame: pd.DataFrame) -> None:
     drawn = figures.forest_figure(frame, 10, against="plain GCN", order=("GDM Acc", "DropEdge", "GCN"))
     assert [label.get_text() for label in drawn.axes[0].get_yticklabels()] == ["GDM Acc", "DropEdge"]
     assert "difference to plain GCN" in drawn.get_supxlabel()
+
+
+def test_a_long_name_is_cut_in_its_middle() -> None:
+    name = style.plain_text("submix:" + "p=0.4," * 20 + "features=carry")
+    assert len(name) == style.LONGEST and name.startswith("submix:p=") and name.endswith("features=carry")

@@ -116,7 +116,7 @@ DEFECTS = [
     (WritesQuestions, "the input is untouched", "graph 5: x was"),
     (NeedsHardLabels, "takes soft labels, or refuses them", "it does not refuse an augmenter with mixed labels"),
     (IgnoresAugmenters, "uses the augmenters that it takes", "before training was never called"),
-    (SaysTrue, "says which augmenters it takes", "refuses answers True"),
+    (SaysTrue, "says which augmenters it takes", "refuses returns True"),
 ]
 
 

@@ -133,7 +133,7 @@ def test_an_archive_of_another_set_is_refused(
 ) -> None:
     archive = write_archive("TINY")
     archive.rename(archive.with_name("MUTAG.zip"))
-    with pytest.raises(UserError, match="holds TINY instead of MUTAG"):
+    with pytest.raises(UserError, match="contains TINY instead of MUTAG"):
         list(fetch("MUTAG", tmp_data_root, serve(partial(Quiet, directory=str(archive.parent)))))
     assert nothing_there(tmp_data_root)
 

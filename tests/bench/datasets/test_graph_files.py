@@ -45,7 +45,7 @@ def test_a_list_of_graphs_becomes_a_dataset(tmp_path: Path, some_graphs: Make) -
     [
         (lambda mark, graphs: [Runs(mark)], "contains something other than tensors and graphs"),
         (lambda mark, graphs: [*graphs, Runs(mark)], "contains something other than tensors and graphs"),
-        (lambda mark, graphs: {"graphs": graphs}, "contains a dict, not a list"),
+        (lambda mark, graphs: {"graphs": graphs}, "holds a dict, not a list"),
         (lambda mark, graphs: [], "not a list of graphs"),
         (lambda mark, graphs: [*graphs, torch.ones(2)], "item 6 is a Tensor"),
         (lambda mark, graphs: [Data(x=torch.ones(2, 1), y=torch.tensor([0]))], "graph 0 has no edge_index"),

@@ -63,7 +63,7 @@ def test_a_cluster_that_is_there_already_runs_with_its_workers_own_data(
         cell = plan.cells[0].to_json()
         changed = {**cell, "versions": {**cell["versions"], "torch": "1.0"}}
         setup = PoolSetup(SETTINGS, 1, cluster.scheduler_address, cells=[type(plan.cells[0]).from_json(changed)])
-        with pytest.raises(UserError, match=r"cannot take part: this worker has torch .* where the run has 1.0"):
+        with pytest.raises(UserError, match=r"cannot be used: this worker has torch .* where the run has 1.0"):
             DaskPool(setup)
 
 
@@ -87,7 +87,7 @@ def test_workers_that_died_while_they_started_are_replaced_up_to_a_bound(monkeyp
     pool._replace_lost()
     assert pool.cluster.worker_spec == {}
     pool.cluster.scale.assert_called_once_with(2)
-    with pytest.raises(UserError, match=r"22 workers .* died while they started.* use fewer --jobs; .* to go on"):
+    with pytest.raises(UserError, match=r"22 workers .* died while they started.* use fewer --jobs; .* to resume"):
         for _ in range(10):
             pool.cluster.worker_spec.update({0: {}, 1: {}})
             pool._replace_lost()

@@ -218,5 +218,5 @@ def test_a_cell_is_found_by_the_beginning_of_its_key(fake: ModuleType) -> None:
     assert state.find(one.key[:6]) == state.find(one.key) == one.key
     with pytest.raises(UserError, match="no cell of the ledger has a key that starts with 'zz'"):
         state.find("zz")
-    with pytest.raises(UserError, match=f"'' fits 2 cells: {min(one.key, other.key)}"):
+    with pytest.raises(UserError, match=f"'' matches 2 cells: {min(one.key, other.key)}"):
         state.find("")

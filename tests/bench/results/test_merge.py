@@ -139,7 +139,7 @@ def test_the_command_takes_workspaces_and_files_and_merges_into_the_first(
 ) -> None:
     a, b = ledgers("a", trial(0)), ledgers("b", trial(1))
     merge([a, b / "ledger.jsonl"], None)
-    assert "0 cells and 1 trials were new" in capsys.readouterr().out
+    assert "0 cells and 1 trial;" in capsys.readouterr().out
     assert len(tools.state(a).done(cell.key)) == 2
 
 
@@ -149,7 +149,7 @@ def test_what_cannot_be_merged(ledgers: Make, tmp_path: Path) -> None:
         merge([a, tmp_path / "none.parquet"], None)
     with pytest.raises(UserError, match="there is nothing to merge"):
         merge([a], None)
-    with pytest.raises(UserError, match="is a file; give the workspace"):
+    with pytest.raises(UserError, match="is a file; name a workspace"):
         merge([a / "ledger.jsonl", a], None)
     with pytest.raises(UserError, match="there is no ledger in"):
         (tmp_path / "empty").mkdir()
