@@ -79,7 +79,7 @@ def test_what_cannot_be_shared(workspace: Callable[[str], Path], tmp_path: Path,
     shared = augbench.share(tmp_path / "shared", runs)
     assert "ask for them" not in (shared.folder / "README.md").read_text()
     code, _, err = bench("merge", str(shared.folder), str(runs))
-    assert code == 2 and "is a shared folder; give the workspace" in err
+    assert code == 2 and "is a shared folder; name a workspace" in err
     assert not Workspace(shared.folder).ledger.exists()
     with pytest.raises(UserError, match=r"unknown keyword of bench\.share 'graph'"):
         augbench.share(tmp_path / "other", runs, graph=True)  # type: ignore[call-arg]
