@@ -33,7 +33,7 @@ SIX = ["-d", "digits", "-a", "none,dropedge", "-k", "2", "--folds", "3", "--repe
 DRY = ["--grid", "10labelrate", "--dry-run", "--skip-unavailable"]
 TRIAL = b'{"type":"trial"'
 LOOK = 0.005  # seconds between two looks at the ledger
-OVERHEAD = re.compile(r"\d+ trials took .*beside that: .*")
+OVERHEAD = re.compile(r"\d+ trials took .*waiting for .*")
 
 
 @dataclass

@@ -86,7 +86,7 @@ def say_where(workspace: Workspace, outcome: api.RunOutcome, console: Console) -
         share = 100 * overhead / outcome.training
         console.print(
             f"{counted(outcome.ran, 'trial')} took {duration(outcome.training)} in sum over workers; "
-            f"beside that: {parts} ({share:.1f} %)",
+            f"waiting for {parts} ({share:.1f} %)",
             highlight=False,
             soft_wrap=True,
         )

@@ -46,6 +46,6 @@ def test_a_command_that_fails_is_told_with_its_words(first_minute: ModuleType) -
 
 
 def test_what_quick_costs_is_found_in_its_last_words(first_minute: ModuleType) -> None:
-    said = "60 trials took 31 s in sum over workers; beside that: planning 0.4 s, MLflow 0.9 s, ledger 0.1 s (4.5 %)"
+    said = "60 trials took 31 s in sum over workers; waiting for planning 0.4 s, MLflow 0.9 s, ledger 0.1 s (4.5 %)"
     found = first_minute.OVERHEAD.search(f"A difference of 3 points. {said} ledger: runs/ledger.jsonl")
     assert found is not None and found[0].partition(" ledger: runs")[0] == said

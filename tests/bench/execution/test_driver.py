@@ -31,7 +31,7 @@ def test_a_run_ends_with_the_comparison_and_a_second_one_has_nothing_to_do(works
     assert code == 0
     assert "2 cells, 4 trials" in out and "m-mixup" in out and "2 folds x 1 label draws" in out
     assert "our own stratified folds" in out
-    assert "beside that: planning" in out
+    assert "waiting for planning" in out
     assert len(tools.results(folder)) == 4
     before = Workspace(folder).ledger.read_bytes()
     code, out = tools.run(tools.grid(["none", "m-mixup"]), folder)
