@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import queue
 import time
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 from rich.console import Console
 from rich.markup import escape
@@ -15,18 +16,21 @@ from bench.cli.plan_report import say_what_will_run
 from bench.cli.progress import duration, output
 from bench.cli.status import method_namer
 from bench.execution.local import LocalPool
-from bench.execution.pool import PoolSetup
+from bench.execution.pool import Pool, PoolSetup
 from bench.execution.precision import Precision, check_precision, columns, expected_jobs
 from bench.execution.probe import PROBE_TIMEOUT, probe_trial
 from bench.execution.request import RunRequest
 from bench.execution.serial import SerialPool
 from bench.execution.worker import WorkerSettings
-from bench.plan.cells import Cell
+from bench.plan.cells import Cell, Trial
 from bench.plan.forecast import Forecast, Hours, predicted
 from bench.plan.planner import Plan
 from bench.results.ledger import LedgerState, read_state
+from bench.results.records import TrialRecord
 from bench.results.workspace import Workspace
 from bench.words import counted
+
+MOST_PROBES = 4  # processes that probe: each loads torch and some datasets
 
 
 def preview(request: RunRequest, probe: bool, console: Console | None = None) -> int:
@@ -76,17 +80,24 @@ def say_precision(plan: Plan, state: LedgerState, wanted: Precision, console: Co
 def run_probes(cells: Iterable[Cell], forecast: Forecast, request: RunRequest, console: Console) -> None:
     """Short trainings in a local worker for methods without recorded trials."""
     settings = WorkerSettings(str(request.data_root), request.engine, request.device)
-    kind = SerialPool if request.executor == "serial" else LocalPool
+    serial = request.executor == "serial"
+    kind, jobs = (SerialPool, 1) if serial else (LocalPool, min(request.processes, MOST_PROBES))
     start = time.perf_counter()
-    with (
-        closing(kind(PoolSetup(settings, 1, None, request.trial_timeout or PROBE_TIMEOUT))) as pool,
-        console.status("probing") as status,
-    ):
-        count = forecast.probe(
-            cells,
-            lambda cell, trial: probe_trial(pool, settings, (cell, trial)),
-            lambda text: status.update(escape(text)),
-        )
+    with ExitStack() as stack:
+        status = stack.enter_context(console.status("probing"))
+        free: queue.SimpleQueue[Pool] = queue.SimpleQueue()  # one pool per thread that probes
+        for _ in range(jobs):
+            pool = kind(PoolSetup(settings, 1, None, request.trial_timeout or PROBE_TIMEOUT))
+            free.put(stack.enter_context(closing(pool)))
+
+        def probe(cell: Cell, trial: Trial) -> TrialRecord:
+            pool = free.get()
+            try:
+                return probe_trial(pool, settings, (cell, trial))
+            finally:
+                free.put(pool)
+
+        count = forecast.probe(cells, probe, lambda text: status.update(escape(text)), jobs)
     if count:
         took = duration(time.perf_counter() - start)
         console.print(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any, Protocol
@@ -94,21 +96,38 @@ class Forecast:
             return None
         return _at({k: _typical(found, epochs) for k, found in measured.items()}, cell.k)
 
-    def probe(self, cells: Iterable[Cell], run: Callable[[Cell, Trial], Timed], say: Callable[[str], None]) -> int:
-        """Measure a few epochs for each family without recorded trials; returns how many cells were probed."""
+    def probe(
+        self, cells: Iterable[Cell], run: Callable[[Cell, Trial], Timed], say: Callable[[str], None], jobs: int = 1
+    ) -> int:
+        """Measure a few epochs for each family without recorded trials; returns how many cells were probed.
+
+        `run` is called from so many threads at a time. A dataset stays with one of them, so that it is loaded once.
+        """
         families: dict[Family, dict[int, Cell]] = {}
         for cell in cells:
             if not self.knows(cell):
                 families.setdefault(family_of(cell), {}).setdefault(cell.k, cell)
-        count = 0
+        by_dataset: dict[str, list[tuple[Family, Cell]]] = {}
         for family, by_k in families.items():
-            for k in sorted({min(by_k), min(by_k, key=lambda k: abs(k - PROBE_K))}):
-                say(f"probing {by_k[k].label}")
-                if not count:  # the first training of a process also loads and builds code
-                    run(_shortened(by_k[k], PROBE_EPOCHS), Trial(0, 0))
-                self._probe_one(family, by_k[k], run)
-                count += 1
-        return count
+            rates = sorted({min(by_k), min(by_k, key=lambda k: abs(k - PROBE_K))})
+            by_dataset.setdefault(family[0], []).extend((family, by_k[k]) for k in rates)
+        total, numbers = sum(map(len, by_dataset.values())), itertools.count(1)
+        if not total:
+            return 0
+        first = next(iter(by_dataset.values()))[0][1]
+
+        def probe_dataset(work: list[tuple[Family, Cell]]) -> None:
+            for family, cell in work:
+                say(f"probing {next(numbers)} of {total}: {cell.label}")
+                self._probe_one(family, cell, run)
+
+        def warm_up() -> None:  # the first training of a process also loads and builds code
+            run(_shortened(first, PROBE_EPOCHS), Trial(0, 0))
+
+        with ThreadPoolExecutor(min(jobs, len(by_dataset)), initializer=warm_up) as threads:
+            for done in [threads.submit(probe_dataset, work) for work in by_dataset.values()]:
+                done.result()
+        return total
 
     def _probe_one(self, family: Family, cell: Cell, run: Callable[[Cell, Trial], Timed]) -> None:
         """A few epochs and, if they are fast, some more: `fast` takes longer to prepare than for ten epochs."""

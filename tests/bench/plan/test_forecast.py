@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -101,6 +102,24 @@ def test_probes_are_short_and_only_where_nothing_is_measured(cells: dict[int, Ce
     assert len(said) == 2
     assert forecast.seconds(cells[10]) == pytest.approx(0.1 * 800 + 0.5)
     assert forecast.probe(cells.values(), run, said.append) == 0
+
+
+def test_several_probes_at_a_time_share_no_dataset(cells: dict[int, Cell]) -> None:
+    under_way, together = set[str](), threading.Barrier(2, timeout=60)
+    everything = [replace(cell, dataset=name) for name in ("A", "B") for cell in cells.values()]
+
+    def run(cell: Cell, at: Trial) -> TrialRecord:
+        if cell.k == 10:  # not the first training of a process: both datasets have to be under way at once
+            assert cell.dataset not in under_way
+            under_way.add(cell.dataset)
+            together.wait()
+            under_way.remove(cell.dataset)
+        return trial(100.0)
+
+    said, forecast = list[str](), Forecast()
+    assert forecast.probe(everything, run, said.append, jobs=2) == 4
+    assert sorted(text.partition(":")[0] for text in said) == [f"probing {n} of 4" for n in (1, 2, 3, 4)]
+    assert all(forecast.knows(cell) for cell in everything)
 
 
 def test_what_training_prepares_is_not_taken_for_epochs(cells: dict[int, Cell]) -> None:
