@@ -211,8 +211,9 @@ class Quoted:
 def pooled_gains(quoted: Quoted) -> str:
     """Every augmenter over the datasets that all of them have, the highest mean first."""
     lines = sorted(pooled_lines(quoted.grid("augmenters")), key=lambda line: -line.found.mean)
-    words = [f"{line.row} {points(line.found)}" for line in lines]
-    return ", ".join(words)
+    words = ", ".join(f"{line.row} {points(line.found)}" for line in lines)
+    kept = ", ".join(line.row for line in lines if line.p_holm < ALPHA)
+    return f"{words} (the intervals are about these datasets; with Holm's correction, significant: {kept or 'none'})"
 
 
 def outside(learner: str) -> dict[str, str]:
