@@ -61,7 +61,7 @@ def test_every_cell_of_the_main_table_that_can_run_without_a_network_is_complete
     complete = set()
     for key, cell in state.cells.items():
         place = (cell.dataset, cell.k, *(cell.part_label(part) for part in ("augmenter", "backbone", "readout")))
-        if cell.features != "degree-onehot" and len(state.done(key)) == 30:
+        if cell.features != "degree-onehot" and len(state.done(key)) >= 30:  # some have more draws
             complete.add(place)
         assert all(record.reason for record in state.failed(key).values())
     missing = {str(at) for at in wanted if (at.dataset, at.k, at.augmenter, at.backbone, at.readout) not in complete}
